@@ -1,0 +1,90 @@
+# Each command makes the virtual environment it needs, once. `make help` lists them.
+
+# The interpreter: `make test PYTHON=python3.12`. A name that does not run from PATH (pyenv has shims for versions
+# that are not switched on) is looked for among pyenv's versions.
+ifndef PYTHON
+PYTHON := $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
+endif
+PYENV_VERSIONS := $(shell pyenv root 2>/dev/null || echo "$$HOME/.pyenv")/versions
+RUNNABLE := $(shell for p in "$(PYTHON)" "$(PYENV_VERSIONS)"/*/bin/"$(PYTHON)"; do \
+	"$$p" -c '' 2>/dev/null && echo "$$p" && break; done)
+VERSION := $(shell test -z "$(RUNNABLE)" || "$(RUNNABLE)" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+DEMO := .venv-demo
+TEST := .venv-test-$(VERSION)
+BENCH := .venv-bench
+
+PIP := -m pip install -qq --disable-pip-version-check
+TORCH := torch==2.13.0
+BEST_EFFORT := jax tensorflow tinygrad  # extras that the tests use where they install
+MINUTES ?= 5
+
+.PHONY: help demo test bench soak lint format clean
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(DEMO)/.ready  ## train a small classifier, with Stoker and without
+	@$(DEMO)/bin/stoker demo
+
+test: lint  ## lint, types and all tests
+	$(TEST)/bin/python -m pytest
+
+lint: $(TEST)/.ready  ## ruff and mypy
+	$(TEST)/bin/ruff check .
+	$(TEST)/bin/ruff format --check .
+	$(TEST)/bin/mypy
+
+format: $(TEST)/.ready  ## let ruff lay out the code and mend what it can
+	$(TEST)/bin/ruff check --fix .
+	$(TEST)/bin/ruff format .
+
+bench: $(BENCH)/.ready  ## Stoker beside other loaders and the limit
+	$(BENCH)/bin/python -m benchmarks
+
+soak: $(TEST)/.ready  ## hours in minutes: MINUTES=5
+	$(TEST)/bin/python -m tests.soak --minutes $(MINUTES)
+
+clean:  ## remove environments and caches
+	rm -rf .venv-demo .venv-bench .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp file stands for a finished environment; a change of what it was made from makes it again.
+
+$(DEMO)/.ready: pyproject.toml
+	$(call make-venv,$(DEMO))
+	@echo "installing stoker[demo] into $(DEMO) (half a minute the first time)"
+	@$(DEMO)/bin/python $(PIP) -e '.[demo]'
+	@touch $@
+
+$(TEST)/.ready: pyproject.toml tests/requirements.txt
+	$(call make-venv,$(TEST))
+ifeq ($(VERSION),3.11)
+	@echo "installing $(TORCH) into $(TEST) (1-2 minutes the first time)"
+	@$(TEST)/bin/python $(PIP) $(TORCH)
+endif
+	@echo "installing stoker and the test tools into $(TEST) (about a minute the first time)"
+	@$(TEST)/bin/python $(PIP) -e . -r tests/requirements.txt
+ifeq ($(VERSION),3.11)
+	@for extra in $(BEST_EFFORT); do \
+		echo "installing stoker[$$extra] into $(TEST) (half a minute the first time)"; \
+		$(TEST)/bin/python $(PIP) -e ".[$$extra]" || echo "$$extra DID NOT INSTALL: its tests will be skipped"; \
+	done
+else
+	@echo "torch, jax, tensorflow and tinygrad are tested on Python 3.11 only: here their tests will be skipped"
+endif
+	@touch $@
+
+$(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt
+	$(call make-venv,$(BENCH))
+	@echo "installing $(TORCH) and the other loaders into $(BENCH) (1-2 minutes the first time)"
+	@$(BENCH)/bin/python $(PIP) $(TORCH)
+	@$(BENCH)/bin/python $(PIP) -e . -r benchmarks/requirements.txt
+	@touch $@
+
+define make-venv
+	@test -n "$(RUNNABLE)" || { echo "$(PYTHON) does not run: name another, as in PYTHON=python3.12" >&2; exit 1; }
+	@"$(RUNNABLE)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Stoker needs Python 3.11 or newer; $(RUNNABLE) is $(VERSION)" >&2; exit 1; }
+	@test -x $(1)/bin/pip || "$(RUNNABLE)" -m venv $(1)
+endef

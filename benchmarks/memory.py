@@ -1,0 +1,74 @@
+"""Processor time and memory of a whole tree of processes, read from /proc."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[str]:
+    # The command's name may hold spaces and brackets: what follows its last bracket is regular.
+    return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+
+
+def tree(root: int) -> list[int]:
+    """The process `root` and all that descend from it."""
+    parents: dict[int, int] = {}
+    for entry in _PROC.iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int(_stat(int(entry.name))[1])
+            except (OSError, IndexError):
+                continue  # it ended while we looked
+    found = [root]
+    for pid in found:  # grows while it is walked
+        found.extend(child for child, parent in parents.items() if parent == pid)
+    return found
+
+
+def cpu_seconds(root: int) -> float:
+    """User and system time of the tree so far, children that have ended included."""
+    ticks = 0
+    for pid in tree(root):
+        try:
+            ticks += sum(int(field) for field in _stat(pid)[11:15])
+        except OSError:
+            continue
+    return ticks / _TICKS_PER_S
+
+
+def pss_bytes(root: int) -> int:
+    """Proportional set size of the tree: each shared page counts once, divided among those who map it."""
+    total = 0
+    for pid in tree(root):
+        try:
+            lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def rss_bytes() -> int:
+    """Resident memory of this process now."""
+    return _status_bytes("VmRSS")
+
+
+def peak_rss_bytes() -> int:
+    """Resident memory of this process at its highest."""
+    return _status_bytes("VmHWM")
+
+
+def _status_bytes(field: str) -> int:
+    for line in (_PROC / "self" / "status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise LookupError(f"/proc/self/status has no {field}")
+
+
+def mappings() -> int:
+    """Memory mappings of this process."""
+    return len((_PROC / "self" / "maps").read_text().splitlines())

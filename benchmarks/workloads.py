@@ -1,0 +1,104 @@
+"""The workloads: what is loaded, how it is counted, who takes part, and what Stoker is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.datasets import TOKENS_FILE, Dataset, Gather, Jpegs, Pool, Tokens, Waiting
+
+STOKER, TORCH, GRAIN, SPDL, TINYLOADER, LIMIT = "Stoker", "torch", "Grain", "SPDL", "tinyloader", "limit"
+LOADERS = (STOKER, TORCH, GRAIN, SPDL, TINYLOADER)
+CONTENDERS = (*LOADERS, LIMIT)
+
+Unit = Literal["GB/s", "samples/s", "batches/s"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the table.
+
+    Attributes:
+        name: What `--only` calls it.
+        title: What a reader sees.
+        make: Makes the dataset, given the scratch folder of the run.
+        batches: Batches in an epoch.
+        batch_bytes: Size of one collated batch.
+        threads: Load with that many threads instead of two processes.
+        ideal: Samples a second that no loader can pass; stands in for a measured limit.
+        least_of_torch: Stoker is to be at least this many times as fast as torch.
+        least_of_limit: Stoker is to reach at least this part of the limit.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Path], Dataset]
+    batch_size: int
+    batches: int
+    batch_bytes: int
+    unit: Unit
+    contenders: tuple[str, ...]
+    workers: int = 2
+    threads: int = 0
+    ideal: float | None = None
+    least_of_torch: float | None = None
+    least_of_limit: float | None = None
+
+    @property
+    def units_per_batch(self) -> float:
+        """How much of the workload's unit one batch is."""
+        if self.unit == "GB/s":
+            return self.batch_bytes / 1e9
+        return float(self.batch_size) if self.unit == "samples/s" else 1.0
+
+
+def _big(_: Path) -> Dataset:
+    return Pool(64 * 100, (3, 224, 224), "float32", pool=64)
+
+
+def _small(_: Path) -> Dataset:
+    return Pool(256 * 1000, (1024,), "uint8", pool=8192)
+
+
+def _tokens(scratch: Path) -> Dataset:
+    return Tokens(32 * 1000, scratch / TOKENS_FILE)
+
+
+def _gather(_: Path) -> Dataset:
+    return Gather(256 * 500, 256)
+
+
+def _one(_: Path) -> Dataset:
+    return Pool(5000, (1024,), "uint8", pool=5000)
+
+
+def _decode(_: Path) -> Dataset:
+    return Jpegs(32 * 40)
+
+
+def _waiting(_: Path) -> Dataset:
+    return Waiting(8 * 800, seconds=0.005)
+
+
+WORKLOADS: dict[str, Workload] = {
+    workload.name: workload
+    for workload in (
+        Workload("big", "64 × (3,224,224) float32", _big, 64, 100, 64 * 3 * 224 * 224 * 4, "GB/s",
+                 CONTENDERS, least_of_torch=6.0, least_of_limit=0.95),
+        Workload("small", "256 × 1 KB", _small, 256, 1000, 256 * 1024, "samples/s",
+                 CONTENDERS, least_of_torch=12.0, least_of_limit=0.7),
+        Workload("tokens", "32 × 2048 int32, memmap", _tokens, 32, 1000, 32 * 2048 * 4, "samples/s",
+                 CONTENDERS, least_of_torch=3.0, least_of_limit=0.7),
+        Workload("gather", "256 × 1 KB, __getitems__", _gather, 256, 500, 256 * 1024, "samples/s",
+                 LOADERS, least_of_torch=3.0),
+        Workload("one", "one by one, 1 KB", _one, 1, 5000, 1024, "batches/s",
+                 LOADERS, least_of_torch=4.0),
+        Workload("decode", "32 JPEGs with Pillow", _decode, 32, 40, 32 * 224 * 224 * 3, "samples/s",
+                 CONTENDERS, least_of_torch=1.0, least_of_limit=0.97),
+        # Eight a batch: a batch waits 40 ms in one thread, short beside a round, so its end cuts off little.
+        Workload("waiting", "5 ms of sleep, 32 threads", _waiting, 8, 800, 8 * 1024, "samples/s",
+                 (STOKER, GRAIN, SPDL), threads=32, ideal=32 / 0.005, least_of_limit=0.95),
+    )
+}  # fmt: skip

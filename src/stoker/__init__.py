@@ -1,0 +1,33 @@
+"""Stoker keeps accelerators fed: batches from background workers, in shared memory, uncopied."""
+
+from stoker.collate import pad
+from stoker.errors import (
+    BugError,
+    ClosedError,
+    CollateError,
+    ShippingError,
+    StateError,
+    StokerError,
+    WorkerDied,
+)
+from stoker.loader import Loader
+from stoker.observe import Stats
+from stoker.workers import Inline, Processes, Threads
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BugError",
+    "ClosedError",
+    "CollateError",
+    "Inline",
+    "Loader",
+    "Processes",
+    "ShippingError",
+    "StateError",
+    "Stats",
+    "StokerError",
+    "Threads",
+    "WorkerDied",
+    "pad",
+]

@@ -1,0 +1,46 @@
+"""To TensorFlow: tensors over the batch's own memory where it is aligned and contiguous, else copies."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from stoker.bridges.to_numpy import as_native_array
+from stoker.collate.tree import map_leaves
+
+_ALIGNMENT_BYTES = 64  # TensorFlow's kernels load whole vectors; DLPack does not check this for it
+
+
+def convert(batch: Any, device: str | None) -> Any:
+    """The batch with each array as a tensor, on the device if there is one.
+
+    Strings, dates, objects and records stay as they are.
+    """
+    return map_leaves(partial(_convert_leaf, device=device), batch)
+
+
+def _convert_leaf(leaf: Any, device: str | None) -> Any:
+    source = as_native_array(leaf)
+    if source is None or source.dtype.kind not in "biufc":
+        return leaf
+    try:
+        tensor = _shared_or_copied(source)
+    except ValueError:  # a type that TensorFlow lacks (long double)
+        return leaf
+    if device is None:
+        return tensor
+    with tf.device(device):
+        return tf.identity(tensor)
+
+
+def _shared_or_copied(source: np.ndarray[Any, Any]) -> Any:
+    flags = source.flags
+    if flags.c_contiguous and flags.writeable and source.ctypes.data % _ALIGNMENT_BYTES == 0:
+        try:
+            return tf.experimental.dlpack.from_dlpack(source.__dlpack__())
+        except (BufferError, tf.errors.InvalidArgumentError):
+            pass  # a type that DLPack lacks
+    return tf.constant(source)

@@ -1,0 +1,131 @@
+"""``stoker demo``: trains a small classifier on augmented digits, fed by Stoker and then by a plain loop."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+import stoker
+
+if TYPE_CHECKING:  # they need scikit-learn, which a user of the library need not have
+    from stoker.cli.classifier import Classifier
+    from stoker.cli.digits import Digits
+
+Batch = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the data: what it cost and what it brought."""
+
+    samples: int
+    seconds: float
+    loss: float
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser("demo", help="train a small classifier, with Stoker and without")
+    parser.add_argument("--epochs", type=_positive, default=4)
+    parser.add_argument("--workers", type=_positive, default=2, help="worker processes")
+    parser.add_argument("--batch-size", type=_positive, default=64)
+    parser.add_argument("--samples", type=_positive, default=5000, help="augmented digits in one epoch")
+    parser.set_defaults(run=run)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The whole demo; returns the exit code."""
+    console = Console(highlight=False, markup=False)
+    if find_spec("sklearn") is None:
+        console.print('The demo trains on scikit-learn\'s digits: pip install "stoker[demo]"')
+        return 1
+    from stoker.cli.digits import SIDE, load  # only now: it imports scikit-learn
+
+    dataset, images, labels = load(arguments.samples)
+    console.print(f"{len(dataset):,} augmented digits an epoch, {SIDE} x {SIDE} pixels; {arguments.workers} workers")
+
+    model, fed = _new_classifier(), []
+    with stoker.Loader(
+        dataset, arguments.batch_size, shuffle=True, workers=stoker.Processes(arguments.workers)
+    ) as loader:
+        for number in range(1, arguments.epochs + 1):
+            fed.append(_train(console, f"epoch {number}/{arguments.epochs}", model, loader, len(dataset)))
+            console.print(f"  held-out accuracy {model.accuracy(images, labels):.1%}")
+        diagnosis = loader.stats().diagnosis
+
+    batches = _plain_loop(dataset, arguments.batch_size)
+    plain = [_train(console, "plain loop", _new_classifier(), batches, len(dataset))]
+    console.print(_comparison(f"Stoker, {arguments.workers} workers", _pace(fed), _pace(plain)))
+    console.print(f"Diagnosis: {diagnosis}")
+    return 0
+
+
+def _new_classifier() -> Classifier:
+    from stoker.cli.classifier import Classifier
+    from stoker.cli.digits import CLASSES, SIDE
+
+    return Classifier(inputs=SIDE * SIDE, hidden=32, classes=CLASSES)
+
+
+def _plain_loop(dataset: Digits, batch_size: int) -> Iterator[Batch]:
+    """What one writes without a loader: shuffle, fetch, stack."""
+    order = np.random.permutation(len(dataset))
+    for start in range(0, len(dataset), batch_size):
+        samples = [dataset[int(index)] for index in order[start : start + batch_size]]
+        yield {key: np.stack([sample[key] for sample in samples]) for key in samples[0]}
+
+
+def _train(console: Console, name: str, model: Classifier, batches: Iterable[Batch], total: int) -> Epoch:
+    """One epoch, with a live bar where there is a terminal and one line of summary anywhere."""
+    losses: list[float] = []
+    seen, start = 0, perf_counter()
+    with _progress(console) as progress:
+        task = progress.add_task(name, total=total, loss=0.0, pace=0.0)
+        for batch in batches:
+            losses.append(model.train(batch["image"], batch["label"]))
+            seen += len(batch["label"])
+            progress.update(task, completed=seen, loss=losses[-1], pace=seen / (perf_counter() - start))
+    epoch = Epoch(seen, perf_counter() - start, float(np.mean(losses)))
+    console.print(f"{name}: loss {epoch.loss:.3f}, {_pace([epoch]):,.0f} samples/s")
+    return epoch
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}  {task.fields[pace]:,.0f} samples/s"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _pace(epochs: list[Epoch]) -> float:
+    """Samples a second over all of them, the start of the workers included."""
+    return sum(epoch.samples for epoch in epochs) / sum(epoch.seconds for epoch in epochs)
+
+
+def _comparison(name: str, fed: float, plain: float) -> Table:
+    table = Table("loading", title="Loading and training together")
+    table.add_column("samples/s", justify="right")
+    table.add_column("speed-up", justify="right")
+    table.add_row("plain loop", f"{plain:,.0f}", "1.00 x")
+    table.add_row(name, f"{fed:,.0f}", f"{fed / plain:.2f} x")
+    return table

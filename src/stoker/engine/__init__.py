@@ -1,0 +1,9 @@
+"""The engine: an ordered parallel map. ``machine`` decides, and is pure; ``driver`` carries out what it decides.
+
+Imports ``errors``, ``plan``, ``memory`` and ``workers``.
+"""
+
+from stoker.engine.driver import Delivery, Driver
+from stoker.engine.machine import Machine
+
+__all__ = ["Delivery", "Driver", "Machine"]

@@ -1,0 +1,108 @@
+"""Events that the machine is told, and instructions that it gives. It knows nothing else of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stoker.plan import Batch
+from stoker.workers import Outcome
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The consumer wants the next batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A worker has answered: the batch is in its slot, or the user's code raised."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A worker has ended, and what it had not answered is lost."""
+
+    worker: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The last array over a slot is gone: it may be used again."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The answer to ``Recall``: the ticket that was taken back, or None if the worker had begun all it had."""
+
+    worker: int
+    ticket: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """From now on these batches, in this order, and none of those before."""
+
+    batches: Iterator[Batch]
+
+
+Event = Asked | Finished | Died | Released | Recalled | Sought
+
+# Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Start this worker, for the first time or in place of a dead one."""
+
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Have this worker make this batch, in this slot."""
+
+    worker: int
+    ticket: int
+    batch: Batch
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Take back a request that this worker has not begun, for one that is idle. Answer with ``Recalled``."""
+
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Hand this over; ``copy``: too many slots are held already, so give copies and release the slot at once."""
+
+    batch: Batch
+    outcome: Outcome
+    copy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The batch has killed ``deaths`` workers, the last of them by ``cause``: raise."""
+
+    batch: Batch
+    cause: str
+    deaths: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """There are no more batches."""
+
+
+Instruction = Spawn | Send | Recall | Deliver | Fail | Finish

@@ -1,0 +1,41 @@
+"""What can go wrong, in one tree.
+
+    StokerError
+    ├── ClosedError      you closed it: the loader, or an iterator that a newer one replaced
+    ├── WorkerDied       the world broke it: a worker process ended without answering
+    ├── CollateError     samples of one batch that do not fit together (a ValueError)
+    ├── StateError       a checkpoint that is not of this plan, or damaged (a ValueError)
+    ├── ShippingError    a dataset or a batch that cannot travel between processes (a TypeError)
+    └── BugError         a mistake in Stoker itself: please report it
+
+Bad arguments are plain ``ValueError`` and ``TypeError``, raised by the constructor. Errors of the user's own code
+(dataset, collate) keep their own type: where they happened is added as a note.
+"""
+
+
+class StokerError(Exception):
+    """The base of every error that Stoker defines."""
+
+
+class ClosedError(StokerError, RuntimeError):
+    """The loader or iterator was closed by its owner and is used again."""
+
+
+class WorkerDied(StokerError, RuntimeError):
+    """A worker process ended without answering: killed, crashed, or out of memory."""
+
+
+class CollateError(StokerError, ValueError):
+    """The samples of one batch have different shapes, keys or types."""
+
+
+class StateError(StokerError, ValueError):
+    """A saved state does not belong to this loader, or is damaged."""
+
+
+class ShippingError(StokerError, TypeError):
+    """Something cannot be pickled and so cannot travel between processes."""
+
+
+class BugError(StokerError, AssertionError):
+    """Stoker has reached a state that it should not have: a bug of ours, not of yours."""

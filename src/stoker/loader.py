@@ -1,0 +1,302 @@
+"""The loader: the only place where the parts meet."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Literal, TypeVar
+
+from stoker.bridges import Framework, bridge
+from stoker.engine import Delivery, Driver, Machine
+from stoker.errors import ClosedError
+from stoker.memory import Slots
+from stoker.observe import Meter, Stats
+from stoker.plan import Batch, Cursor, Plan, from_state, to_state
+from stoker.plan.shards import shard_of
+from stoker.sources import IndexedSource
+from stoker.workers import Inline, MakeBackend, Workers, workers_of
+from stoker.workers.worker import Job
+
+B = TypeVar("B")
+
+_ON_ERROR = ("raise", "skip")
+
+
+class Loader(Generic[B]):
+    """Reads, prepares and batches a dataset in background workers, and hands over each batch uncopied.
+
+    ``for batch in loader`` is one epoch; the next loop is the next epoch, already being prefetched. A batch lives in
+    shared memory for as long as you hold any of its arrays, and never changes while you do.
+
+    Args:
+        dataset: An object with ``__getitem__`` and ``__len__`` (and perhaps ``__getitems__``), or a class,
+            ``functools.partial`` or function that makes one in each worker.
+        batch_size: Samples in a batch. None: single samples, not collated.
+        shuffle: True: the whole dataset. An int w: nearby shuffle, no sample moves as far as w places.
+        seed: Of the order and of all random numbers that workers draw.
+        drop_last: Leave out a last batch that is not full.
+        shard: (index, count): this consumer's share; "auto": from torch.distributed, RANK and WORLD_SIZE, or JAX.
+        workers: A number of processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or ``Processes(n, start=...)``.
+        prefetch: Batches made ahead, per worker.
+        collate: list of samples -> batch; by default, arrays are stacked.
+        on_error: "raise"; or "skip": leave out samples whose ``dataset[i]`` raises, so that batches shrink.
+        in_order: False: batches come as they are finished, each still just once an epoch.
+        to: "numpy", "torch", "jax", "tensorflow", "tinygrad", or a callable that gets each batch.
+        device: Where ``to``'s framework is to put it.
+
+    Example:
+        >>> import numpy as np, stoker
+        >>> data = np.arange(10)
+        >>> with stoker.Loader(data, batch_size=4) as loader:
+        ...     [batch.tolist() for batch in loader]
+        [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 32,
+        *,
+        shuffle: bool | int = False,
+        seed: int = 0,
+        drop_last: bool = False,
+        shard: tuple[int, int] | Literal["auto"] | None = None,
+        workers: int | Literal["auto"] | Workers = 0,
+        prefetch: int = 2,
+        collate: Callable[[list[Any]], Any] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        in_order: bool = True,
+        to: Framework | Callable[[Any], B] | None = None,
+        device: Any = None,
+    ) -> None:
+        source = IndexedSource.of(dataset)
+        length = 0 if source.is_factory else len(dataset)
+        self._plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard))
+        self._length_known = not source.is_factory
+        self._workers = workers_of(workers)
+        self._prefetch = _checked_prefetch(prefetch)
+        self._in_order = _checked_flag("in_order", in_order)
+        self._bridge = bridge(to, device)
+        self._cursor = Cursor()
+        self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
+        self._in_step = False  # the engine will deliver what the cursor comes to next
+        self._iteration: Iteration[B] | None = None
+        self._meter = Meter(self._workers.n)
+        self._driver: Driver | None = None
+        self._owner = 0
+        self._closed = False
+        self._job: Job | None = Job(source, self._plan, _checked_collate(collate), _checked_on_error(on_error))
+        self._make_backend: MakeBackend | None = self._workers.prepare(self._job)
+
+    def __iter__(self) -> Iteration[B]:
+        """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
+        self._check_usable()
+        if self._iteration is not None and self._iteration.taken:
+            self._jump(Cursor(self._cursor.epoch + 1))
+        self._iteration = Iteration(self)
+        return self._iteration
+
+    def __len__(self) -> int:
+        """Batches in an epoch. Starts the workers if only they can make the dataset."""
+        return len(self._known_plan())
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is being iterated; between two loops, the one that comes next."""
+        return self._cursor.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next loop epoch number ``epoch``. Where it is that anyway, as after a resume, nothing changes."""
+        if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
+            raise ValueError(f"set_epoch({epoch!r}): write a number of 0 or more")
+        if epoch != self._cursor.epoch or self._iteration is not None:
+            self._jump(Cursor(epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the consumer is, as a dict that JSON can hold. Batches that were prefetched do not count as taken."""
+        return to_state(self._cursor, self._known_plan())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on with the batch after the last one that was taken when ``state`` was saved.
+
+        The number of workers, the backend and, at a step boundary, the number of shards may be others than then.
+
+        Raises:
+            StateError: The state is damaged, or of another dataset length, batch size, shuffle or seed.
+        """
+        self._jump(from_state(state, self._known_plan()))
+
+    def stats(self) -> Stats:
+        """Figures since the start: counts, times, and ``stats().diagnosis``, who waited for whom."""
+        return self._meter.stats()
+
+    def close(self) -> None:
+        """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
+        self._closed = True
+        self._iteration = None
+        if self._driver is not None and self._owner == os.getpid():
+            self._finalizer()
+            self._driver = None
+
+    def __enter__(self) -> Loader[B]:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._driver is not None or self._closed:
+            raise TypeError("a loader that has been started cannot be pickled: pickle it before its first use")
+        return {name: value for name, value in vars(self).items() if name not in ("_make_backend", "_iteration")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        assert self._job is not None
+        self._iteration = None
+        self._make_backend = self._workers.prepare(self._job)
+
+    def _take(self) -> B:
+        """The next batch of the running epoch; StopIteration at its end."""
+        self._check_usable()
+        driver, plan = self._started(), self._known_plan()
+        if self._failed is not None:
+            self._cursor.deliver(self._failed, plan)
+            self._failed = None
+        self._meter.begin()
+        while not self._cursor.at_end(plan):
+            if not self._in_step:
+                self._in_step = True
+                driver.seek(_endless(plan, self._cursor), plan.length)
+            delivery = driver.take()
+            assert delivery is not None
+            if delivery.error is not None:
+                self._failed = delivery.batch
+                raise _not_stop_iteration(delivery.error)
+            self._cursor.deliver(delivery.batch, plan)
+            if self._note(delivery):
+                return self._bridge(delivery.data) if self._bridge else delivery.data  # type: ignore[no-any-return]
+        self._cursor.next_epoch()
+        self._iteration = None
+        raise StopIteration
+
+    def _note(self, delivery: Delivery) -> bool:
+        """False for a batch of which every sample was skipped: there is nothing to hand over."""
+        assert delivery.done is not None
+        self._meter.delivered(delivery.done, delivery.waited)
+        return delivery.done.samples > 0
+
+    def _jump(self, cursor: Cursor) -> None:
+        self._check_usable()
+        self._cursor = cursor
+        self._failed = None
+        self._iteration = None
+        self._in_step = False
+
+    def _known_plan(self) -> Plan:
+        if not self._length_known:
+            length = self._started().length()
+            self._plan = dataclasses.replace(self._plan, length=length)
+            self._length_known = True
+        return self._plan
+
+    def _started(self) -> Driver:
+        """The engine, started when it is first needed. From then on the dataset is the workers' own."""
+        if self._driver is None:
+            self._check_usable()
+            assert self._make_backend is not None
+            count = self._workers.n
+            window = 1 if isinstance(self._workers, Inline) else count * self._prefetch
+            machine = Machine(workers=count, window=window, depth=min(2, self._prefetch), in_order=self._in_order)
+            slots = Slots.create()
+            self._driver = Driver(machine, self._make_backend(slots), slots)
+            self._owner = os.getpid()
+            self._job = self._make_backend = None
+            self._finalizer = weakref.finalize(self, _close_in, self._driver, self._owner)
+        return self._driver
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise ClosedError("this loader was closed: make a new one")
+        if self._driver is not None and self._owner != os.getpid():
+            raise ClosedError(
+                f"this loader was started in process {self._owner} and is used in its fork {os.getpid()}: "
+                f"make a loader in each process, or fork before its first use"
+            )
+
+
+class Iteration(Generic[B]):
+    """One epoch, or what is left of it."""
+
+    def __init__(self, loader: Loader[B]) -> None:
+        self._loader = loader
+        self._ended = False
+        self.taken = 0
+
+    def __iter__(self) -> Iteration[B]:
+        return self
+
+    def __next__(self) -> B:
+        if self._ended:
+            raise StopIteration
+        if self._loader._iteration is not self:
+            raise ClosedError(
+                "this iterator was replaced by a newer one of the same loader (or the loader was closed or moved): "
+                "make two loaders to iterate twice at the same time"
+            )
+        self.taken += 1
+        try:
+            return self._loader._take()
+        except StopIteration:
+            self._ended = True
+            raise
+
+
+def _endless(plan: Plan, cursor: Cursor) -> Iterator[Batch]:
+    """What is left of this epoch, then epoch after epoch: the engine prefetches as far as its credit goes."""
+    epoch = cursor.epoch
+    yield from cursor.remaining(plan)
+    while plan.rounds:
+        epoch += 1
+        yield from plan.batches(epoch)
+
+
+def _close_in(driver: Driver, owner: int) -> None:
+    """A forked child has copies of our descriptors, but the workers are its parent's."""
+    if os.getpid() == owner:
+        driver.close()
+
+
+def _not_stop_iteration(error: BaseException) -> BaseException:
+    """A StopIteration out of ``dataset[i]`` would silently end the consumer's loop."""
+    if not isinstance(error, StopIteration):
+        return error
+    told = RuntimeError("dataset or collate raised StopIteration")
+    told.__cause__ = error
+    return told
+
+
+def _checked_prefetch(prefetch: Any) -> int:
+    if not isinstance(prefetch, int) or isinstance(prefetch, bool) or prefetch < 1:
+        raise ValueError(f"prefetch={prefetch!r}: write a number of batches per worker, 1 or more")
+    return prefetch
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: write True or False")
+    return value
+
+
+def _checked_collate(collate: Any) -> Any:
+    if collate is not None and not callable(collate):
+        raise TypeError(f"collate={collate!r}: write a function that takes a list of samples, or leave it out")
+    return collate
+
+
+def _checked_on_error(on_error: Any) -> bool:
+    """Whether samples that fail are skipped."""
+    if on_error not in _ON_ERROR:
+        raise ValueError(f"on_error={on_error!r}: write one of {', '.join(map(repr, _ON_ERROR))}")
+    return bool(on_error == "skip")

@@ -1,0 +1,177 @@
+"""The codec: how a batch lies in a slot.
+
+    | array | array | ... | layout (pickled tree, types, shapes, offsets) | aside (pickled objects that are no arrays) |
+
+Arrays begin at multiples of 64 bytes, as DLPack consumers want. The layout is nearly always that of the batch before,
+so both sides keep it by its bytes: in the steady state nothing is pickled, and a message needs only three lengths.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+
+from stoker.collate.columns import Array, Column, Objects, Stack, Whole
+from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, tensor_dtype
+from stoker.collate.tree import Shape, flatten, paths, unflatten
+from stoker.errors import ShippingError
+from stoker.memory.mapping import Mapping
+from stoker.memory.slots import Slots
+
+_ALIGN = 64
+_REMEMBERED = 1024  # layouts kept by each side; ragged data may have a new one every batch
+
+
+class Leaf(NamedTuple):
+    """Where one array lies in the slot, and whether it is to be a torch tensor (the dtype's name) or numpy ('')."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+    tensor: str
+
+
+class Layout(NamedTuple):
+    """The tree of a batch; a leaf that is None travels aside."""
+
+    tree: Shape
+    leaves: tuple[Leaf | None, ...]
+    nbytes: int
+
+
+class Packed(NamedTuple):
+    """A batch as it lies in its slot. ``objects`` is the aside itself where both sides are one process."""
+
+    capacity: int
+    nbytes: int
+    layout_bytes: int
+    aside_bytes: int
+    objects: tuple[Layout, list[Any]] | None = None
+
+
+class Encoder:
+    """Writes batches into slots. ``shared``: the reader is in this process, so nothing need be pickled."""
+
+    def __init__(self, slots: Slots, *, shared: bool = False) -> None:
+        self._slots = slots
+        self._shared = shared
+        self._layouts: dict[Any, tuple[Layout, bytes]] = {}
+
+    def encode(self, batch: Any, slot: int, capacity: int) -> Packed:
+        leaves, tree = flatten(batch)
+        columns = [_as_column(leaf) for leaf in leaves]
+        aside = [
+            leaf.values if isinstance(leaf, Objects) else leaf
+            for leaf, column in zip(leaves, columns, strict=True)
+            if column is None
+        ]
+        layout, layout_bytes = self._layout(tree, columns)
+        beside = b"" if self._shared else layout_bytes + (_dump_aside(aside, layout) if aside else b"")
+        mapping = self._slots.reserve(slot, capacity, layout.nbytes + len(beside))
+        for column, leaf in zip(columns, layout.leaves, strict=True):
+            if column is not None and leaf is not None:
+                column.write(np.ndarray(leaf.shape, leaf.dtype, mapping.buffer, leaf.offset))
+        if self._shared:
+            return Packed(mapping.size, layout.nbytes, 0, 0, (layout, aside))
+        mapping.buffer[layout.nbytes : layout.nbytes + len(beside)] = beside
+        return Packed(mapping.size, layout.nbytes, len(layout_bytes), len(beside) - len(layout_bytes))
+
+    def _layout(self, tree: Shape, columns: list[Column | None]) -> tuple[Layout, bytes]:
+        key = (tree, *[column and (column.dtype, column.shape, column.tensor) for column in columns])
+        known = self._layouts.get(key)
+        if known is None:
+            if len(self._layouts) >= _REMEMBERED:
+                self._layouts.clear()
+            layout = _lay_out(tree, columns)
+            known = self._layouts[key] = (layout, b"" if self._shared else dumps(layout))
+        return known
+
+
+class Decoder:
+    """Reads batches out of slots, as views of a root array."""
+
+    def __init__(self) -> None:
+        self._layouts: dict[bytes, Layout] = {}
+
+    def decode(self, packed: Packed, mapping: Mapping, root: Array) -> Any:
+        if packed.objects is not None:
+            layout, aside = packed.objects
+            return unflatten(layout.tree, _leaves(layout, root, iter(aside)))
+        end = packed.nbytes + packed.layout_bytes
+        layout = self._layout(bytes(mapping.buffer[packed.nbytes : end]))
+        objects = pickle.loads(mapping.buffer[end : end + packed.aside_bytes]) if packed.aside_bytes else ()
+        return unflatten(layout.tree, _leaves(layout, root, iter(objects)))
+
+    def _layout(self, layout_bytes: bytes) -> Layout:
+        layout = self._layouts.get(layout_bytes)
+        if layout is None:
+            if len(self._layouts) >= _REMEMBERED:
+                self._layouts.clear()
+            layout = self._layouts[layout_bytes] = pickle.loads(layout_bytes)
+        return layout
+
+
+def dumps(value: Any) -> bytes:
+    """Pickles by reference where that can be, so that classes stay the reader's own, and by value where not."""
+    try:
+        return pickle.dumps(value, 5)
+    except Exception:
+        dumped: bytes = cloudpickle.dumps(value, 5)
+        return dumped
+
+
+def _as_column(leaf: Any) -> Column | None:
+    """The leaf as something that can be written into memory, or None where it must travel aside."""
+    if isinstance(leaf, np.ndarray):
+        plain = not leaf.dtype.hasobject and not isinstance(leaf, np.ma.MaskedArray)
+        return Whole(leaf) if plain else None
+    if is_tensor(leaf):
+        return Whole(tensor_as_array(leaf), tensor_dtype(leaf))
+    return leaf if isinstance(leaf, (Stack, Whole)) else None
+
+
+def _lay_out(tree: Shape, columns: list[Column | None]) -> Layout:
+    leaves: list[Leaf | None] = []
+    end = 0
+    for column in columns:
+        if column is None:
+            leaves.append(None)
+            continue
+        offset = -(-end // _ALIGN) * _ALIGN
+        leaves.append(Leaf(column.dtype, column.shape, offset, column.tensor))
+        end = offset + column.dtype.itemsize * int(np.prod(column.shape, dtype=np.int64))
+    return Layout(tree, tuple(leaves), end)
+
+
+def _leaves(layout: Layout, root: Array, aside: Iterator[Any]) -> Iterator[Any]:
+    for leaf in layout.leaves:
+        if leaf is None:
+            yield next(aside)
+            continue
+        array: Array = np.ndarray(leaf.shape, leaf.dtype, root, leaf.offset)
+        yield array_as_tensor(array, leaf.tensor) if leaf.tensor else array
+
+
+def _dump_aside(aside: list[Any], layout: Layout) -> bytes:
+    try:
+        return dumps(aside)
+    except Exception as error:
+        raise _cannot_travel(aside, layout) from error
+
+
+def _cannot_travel(aside: list[Any], layout: Layout) -> ShippingError:
+    names = [path for path, leaf in zip(paths(layout.tree), layout.leaves, strict=True) if leaf is None]
+    for path, value in zip(names, aside, strict=True):
+        try:
+            dumps(value)
+        except Exception as error:
+            what = f"{path} is a {type(value).__name__} that cannot be pickled ({type(error).__name__}: {error})"
+            break
+    return ShippingError(
+        f"{what}, so it cannot travel from a worker process: return arrays, numbers, strings or picklable objects, "
+        f"or use workers=stoker.Threads(n)"
+    )

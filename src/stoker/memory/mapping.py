@@ -1,0 +1,59 @@
+"""Memory mappings that hold no descriptor.
+
+Python's own ``mmap`` keeps a duplicate of the descriptor in every mapping (before 3.13), so a thousand held batches
+would be a thousand open files. This one calls the C library, and is unmapped when the last array over it is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from enum import IntFlag
+
+import numpy as np
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+_READ_WRITE = 0x1 | 0x2
+_FAILED = ctypes.c_void_p(-1).value
+_LINUX = os.uname().sysname == "Linux"
+
+
+class Sharing(IntFlag):
+    """Who sees what is written."""
+
+    SHARED = 0x01
+    PRIVATE = 0x02  # copy on write: shared until one writes, and then one's own
+
+
+_POPULATE = 0x8000 if _LINUX else 0  # map the pages that are there now, instead of a page fault each later
+_NORESERVE = 0x4000 if _LINUX else 0
+
+
+class Mapping:
+    """A piece of a file in memory. ``bytes`` is a writable uint8 array over it; arrays over that keep it mapped."""
+
+    __slots__ = ("__weakref__", "buffer", "bytes", "size")
+
+    def __init__(self, fd: int, size: int, offset: int = 0, sharing: Sharing = Sharing.SHARED) -> None:
+        flags = sharing | (_POPULATE if sharing is Sharing.SHARED else _NORESERVE)
+        address = _libc.mmap(None, size, _READ_WRITE, flags, fd, offset)
+        if address in (None, _FAILED):
+            error = ctypes.get_errno()
+            raise MemoryError(f"cannot map {size / 2**20:.1f} MiB: {os.strerror(error)} (errno {error})")
+        owner = (ctypes.c_uint8 * size).from_address(address)
+        # Not at exit: arrays may be read until the very end, and the system unmaps everything anyway.
+        weakref.finalize(owner, _libc.munmap, address, size).atexit = False
+        self.bytes = np.frombuffer(memoryview(owner), np.uint8)
+        self.buffer = self.bytes.data
+        self.size = size
+
+
+def page_aligned(nbytes: int) -> int:
+    return -(-nbytes // PAGE) * PAGE

@@ -1,0 +1,26 @@
+"""The plan: which batches there are and in what order, as arithmetic on (seed, epoch, position).
+
+Pure: no process, file or clock. May import numpy, the standard library and `stoker.errors`, nothing else.
+"""
+
+from stoker.plan.cursor import Cursor
+from stoker.plan.order import Nearby, Order, Sequential, Shuffled
+from stoker.plan.permutation import Permutation, derive
+from stoker.plan.plan import PLAN_VERSION, Batch, Plan
+from stoker.plan.state import STATE_VERSION, from_state, to_state
+
+__all__ = [
+    "PLAN_VERSION",
+    "STATE_VERSION",
+    "Batch",
+    "Cursor",
+    "Nearby",
+    "Order",
+    "Permutation",
+    "Plan",
+    "Sequential",
+    "Shuffled",
+    "derive",
+    "from_state",
+    "to_state",
+]

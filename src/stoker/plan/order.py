@@ -1,0 +1,115 @@
+"""The order of one epoch: which dataset index stands at which position."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from stoker.plan.permutation import Permutation, derive
+
+_CHUNK = 256  # positions; computing 256 costs hardly more than computing one (26 against 23 µs)
+
+
+class Order(Protocol):
+    """A sequence of dataset indices that can be read from anywhere."""
+
+    def indices(self, start: int, stop: int) -> Sequence[int]:
+        """The indices at positions [start, stop), as Python ints."""
+
+
+class Sequential:
+    """The dataset's own order."""
+
+    __slots__ = ("_n",)
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def indices(self, start: int, stop: int) -> range:
+        _check_span(start, stop, self._n)
+        return range(start, stop)
+
+
+class Shuffled:
+    """Any index may stand anywhere, all permutations alike."""
+
+    __slots__ = ("_n", "_permutation")
+
+    def __init__(self, n: int, key: int) -> None:
+        self._n, self._permutation = n, Permutation(n, key)
+
+    def indices(self, start: int, stop: int) -> list[int]:
+        _check_span(start, stop, self._n)
+        found: list[int] = self._permutation(np.arange(start, stop, dtype=np.int64)).tolist()
+        return found
+
+
+class Nearby:
+    """A shuffle in which no index is `window` or more away from its own position.
+
+    The epoch is cut into blocks of `window` and each block is permuted by itself. Where the cuts fall
+    follows from the key, so samples that are apart in one epoch meet in another.
+    """
+
+    __slots__ = ("_key", "_last", "_n", "_offset", "_window")
+
+    def __init__(self, n: int, window: int, key: int) -> None:
+        if window < 1:
+            raise ValueError(f"a window of {window} holds no sample: write a window of 1 or more")
+        self._n, self._window, self._key = n, window, key
+        # A window that holds the whole epoch needs no cut.
+        self._offset = derive(key, 0) % window if window < n else 0
+        self._last: tuple[int, Permutation] | None = None
+
+    def indices(self, start: int, stop: int) -> list[int]:
+        _check_span(start, stop, self._n)
+        found: list[int] = []
+        while start < stop:
+            block = (start + self._offset) // self._window
+            lo = max(block * self._window - self._offset, 0)
+            hi = min((block + 1) * self._window - self._offset, self._n)
+            upto = min(stop, hi)
+            inside = np.arange(start - lo, upto - lo, dtype=np.int64)
+            found += (self._permutation(block, hi - lo)(inside) + lo).tolist()
+            start = upto
+        return found
+
+    def _permutation(self, block: int, size: int) -> Permutation:
+        # One attribute, replaced as a whole: threads may share an order.
+        last = self._last
+        if last is None or last[0] != block:
+            last = self._last = (block, Permutation(size, derive(self._key, 1, block)))
+        return last[1]
+
+
+class Chunked:
+    """Reads an order in chunks and keeps the last: small batches become as cheap a sample as big ones."""
+
+    __slots__ = ("_last", "_n", "_order")
+
+    def __init__(self, n: int, order: Shuffled | Nearby) -> None:
+        self._n, self._order = n, order
+        self._last: tuple[int, list[int]] = (-1, [])
+
+    def indices(self, start: int, stop: int) -> list[int]:
+        _check_span(start, stop, self._n)
+        if stop - start >= _CHUNK:
+            return self._order.indices(start, stop)
+        number, first = divmod(start, _CHUNK)
+        last = first + stop - start
+        if last <= _CHUNK:
+            return self._chunk(number)[first:last]
+        return self._chunk(number)[first:] + self._chunk(number + 1)[: last - _CHUNK]
+
+    def _chunk(self, number: int) -> list[int]:
+        # One attribute, replaced as a whole: threads may share an order.
+        last = self._last
+        if last[0] != number:
+            start = number * _CHUNK
+            last = self._last = (number, self._order.indices(start, min(start + _CHUNK, self._n)))
+        return last[1]
+
+
+def _check_span(start: int, stop: int, n: int) -> None:
+    if not 0 <= start <= stop <= n:
+        raise ValueError(f"positions {start} to {stop} are not within an epoch of {n}")

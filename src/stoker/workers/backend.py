@@ -1,0 +1,90 @@
+"""What the engine and a place where workers live say to each other.
+
+The engine calls ``start``, ``send``, ``recall`` and ``wait`` from the consumer's thread only. ``send`` never blocks. A
+request that was sent comes back from ``wait`` just once: as ``Done``, as ``Failed``, or with its worker's ``Death``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from stoker.memory import Packed
+from stoker.plan import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Make this batch of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far."""
+
+    ticket: int
+    batch: Batch
+    length: int
+    slot: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where a worker's time went, in nanoseconds, up to the end of one request."""
+
+    idle: int = 0
+    fetch: int = 0
+    write: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The batch lies in the slot."""
+
+    worker: int
+    ticket: int
+    slot: int
+    packed: Packed
+    samples: int
+    skipped: int
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The user's code raised; ``error`` is to be raised where the batch would have come."""
+
+    worker: int
+    ticket: int
+    slot: int
+    capacity: int
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A worker has ended; whatever it had been sent and not answered is lost. ``cause``: ``SIGKILL (-9)``."""
+
+    worker: int
+    cause: str
+
+
+Outcome = Done | Failed
+
+
+class Backend(Protocol):
+    """A place where workers live."""
+
+    def start(self, worker: int) -> None:
+        """Makes a worker of that number, in place of a dead one if there was one."""
+
+    def send(self, worker: int, request: Request) -> None:
+        """Queues a request behind those that the worker has."""
+
+    def recall(self, worker: int) -> int | None:
+        """Takes back a request that the worker has not begun: its ticket, or None where it has begun all."""
+
+    def wait(self, block: bool) -> list[Outcome | Death]:
+        """What has come since the last call; blocks until there is something, if asked to."""
+
+    def length(self) -> int:
+        """The dataset's length, as a worker finds it. Worker 0 must have been started and have nothing to do."""
+
+    def close(self) -> None:
+        """Ends all workers and frees what they used. May be called twice."""

@@ -1,0 +1,114 @@
+"""Where workers live, as users say it: ``Inline()``, ``Threads(n)``, ``Processes(n, start=...)``, a number, "auto"."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from stoker.memory import Slots
+from stoker.workers.backend import Backend
+from stoker.workers.inline import InlineBackend
+from stoker.workers.processes import ProcessesBackend, Shipment
+from stoker.workers.processes.launchers import ChildrenLauncher, NurseryLauncher
+from stoker.workers.threads import ThreadsBackend
+from stoker.workers.worker import Job
+
+MakeBackend = Callable[[Slots], Backend]
+_STARTS = ("nursery", "fork", "spawn")
+
+
+@dataclass(frozen=True)
+class Inline:
+    """No workers: each batch is made in the consumer's own thread when it is asked for. For debugging and tests."""
+
+    n = 1
+
+    def prepare(self, job: Job) -> MakeBackend:
+        return lambda slots: InlineBackend(job, slots)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """``n`` threads of this process: for datasets that wait for a network or a disk, or release the GIL.
+
+    Example:
+        >>> import stoker
+        >>> stoker.Threads(8)
+        Threads(n=8)
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        _check_count("Threads", self.n)
+
+    def prepare(self, job: Job) -> MakeBackend:
+        return lambda slots: ThreadsBackend(self.n, job, slots)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """``n`` worker processes.
+
+    Args:
+        n: How many.
+        start: ``"nursery"``, forked from a clean helper process: safe and quick, the default. ``"fork"``, forked from
+            this very process: quickest, nothing is pickled, but unsafe where threads, CUDA or JAX run.
+            ``"spawn"``, a fresh interpreter each: slowest, shares nothing.
+
+    Example:
+        >>> import stoker
+        >>> stoker.Processes(4, start="spawn")
+        Processes(n=4, start='spawn')
+    """
+
+    n: int
+    start: Literal["nursery", "fork", "spawn"] = "nursery"
+
+    def __post_init__(self) -> None:
+        _check_count("Processes", self.n)
+        if self.start not in _STARTS:
+            raise ValueError(f"Processes(start={self.start!r}): write one of {', '.join(map(repr, _STARTS))}")
+
+    def prepare(self, job: Job) -> MakeBackend:
+        """Pickles the job now, so that what can't travel is said before any process starts."""
+        if self.start == "fork":
+            return lambda slots: ProcessesBackend(ChildrenLauncher.forking(job), slots)
+        shipment = Shipment(job)
+        launcher = NurseryLauncher if self.start == "nursery" else ChildrenLauncher.spawning
+        return lambda slots: ProcessesBackend(launcher(shipment), slots)
+
+
+Workers = Inline | Threads | Processes
+
+
+def workers_of(workers: Any) -> Workers:
+    """What ``Loader(workers=...)`` may be given."""
+    if isinstance(workers, Inline | Threads | Processes):
+        return workers
+    if isinstance(workers, str) and workers == "auto":
+        return Processes(usable_cores())
+    if isinstance(workers, int) and not isinstance(workers, bool) and workers >= 0:
+        return Processes(workers) if workers else Inline()
+    raise ValueError(
+        f"workers={workers!r}: write a number of processes (0: none), 'auto', stoker.Inline(), stoker.Threads(n) "
+        f"or stoker.Processes(n)"
+    )
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: its affinity, and the limit of its cgroup where one is set."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        return cores if quota == "max" else max(1, min(cores, int(quota) // int(period)))
+    except (OSError, ValueError):
+        return cores
+
+
+def _check_count(name: str, n: Any) -> None:
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise ValueError(f"{name}({n!r}): write the number of workers, 1 or more")

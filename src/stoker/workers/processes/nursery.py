@@ -1,0 +1,226 @@
+"""The nursery: one clean process that imports what a job needs and forks workers on demand.
+
+    consumer                      nursery                        worker
+       │── Launch + descriptors ────>│                              │
+       │                             │── import modules, fork ─────>│
+       │── request ────────────────────────────────────────────────>│
+       │<───────────────────────────────────────────────── answer ──│
+       │                             │<──────────── SIGCHLD ────────┘
+       │<── DIED, in the answers' ───│
+       │                             │
+       │── end of the socket, or the consumer's own death: kill all workers, exit
+
+It has one thread, no CUDA and no JAX, so forking it is safe; the imports are paid once; and as it never runs
+``__main__``, scripts need no guard. One nursery serves all loaders of a process and ends with the last of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+
+from stoker.memory import Segment
+from stoker.workers.processes.records import Say, pack_said
+from stoker.workers.processes.service import Ends, leave, serve, settle_in
+from stoker.workers.processes.shipment import SINGLE_THREADED, load_job
+
+_MESSAGE_BYTES = 2**17
+_DESCRIPTORS = 4  # what a launch carries: requests, answers, slots, segment
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Fork a worker; its four descriptors come with the message."""
+
+    key: int
+    worker: int
+    modules: tuple[str, ...]
+    path: list[str]
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Send a signal to a worker, if it is still there."""
+
+    key: int
+    number: int
+
+
+class Nursery:
+    """The consumer's side."""
+
+    _shared: Nursery | None = None
+    _lock = threading.Lock()
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"from stoker.workers.processes.nursery import main; main({theirs.fileno()}, {os.getpid()})"
+        )
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=SINGLE_THREADED | dict(os.environ),
+            )
+        self._socket = ours
+        self._owner = os.getpid()
+        self._users = 0
+        self._keys = itertools.count()
+
+    @classmethod
+    def shared(cls) -> Nursery:
+        """The one of this process, made if there is none. Each call is to be followed by one ``release``."""
+        with cls._lock:
+            nursery = cls._shared
+            if nursery is None or nursery._owner != os.getpid():
+                nursery = cls._shared = cls()
+            nursery._users += 1
+            return nursery
+
+    def release(self, *, broken: bool = False) -> None:
+        """Ends it when its last user has gone; ``broken``: nobody shall get it from ``shared`` any more."""
+        with Nursery._lock:
+            self._users -= 1
+            if Nursery._shared is self and (broken or not self._users):
+                Nursery._shared = None
+            if not self._users and self._owner == os.getpid():
+                self._socket.close()
+                self._process.wait()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def launch(self, worker: int, ends: Ends, segment: Segment, modules: tuple[str, ...]) -> int:
+        key = next(self._keys)
+        message = pickle.dumps(Launch(key, worker, modules, list(sys.path)))
+        with contextlib.suppress(BrokenPipeError):  # it has died; whoever waits for the worker will notice
+            socket.send_fds(self._socket, [message], [*ends, segment.fd])
+        return key
+
+    def kill(self, key: int, number: int) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._socket.send(pickle.dumps(Kill(key, number)))
+
+
+def main(fd: int, consumer: int) -> None:
+    """The nursery's side: its whole life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Service(socket.socket(fileno=fd), consumer).run()
+
+
+class _Service:
+    def __init__(self, control: socket.socket, consumer: int) -> None:
+        self._control = control
+        self._consumer = os.pidfd_open(consumer)
+        self._children: dict[int, tuple[Launch, int]] = {}  # pid -> what it is, and where to tell of its death
+        self._imported: set[str] = set()
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._waker, False)
+        os.set_blocking(self._woken, False)
+        signal.set_wakeup_fd(self._waker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def run(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._control.fileno(), self._consumer, self._woken], [], [])
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                self._report_deaths()
+            if self._consumer in ready or (self._control.fileno() in ready and not self._receive()):
+                self._end()
+
+    def _receive(self) -> bool:
+        """Carries out one message; False when there will be no more."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, _DESCRIPTORS)
+        except ConnectionResetError:
+            return False
+        if not data:
+            return False
+        message = pickle.loads(data)
+        if isinstance(message, Kill):
+            self._kill(message)
+        else:
+            self._launch(message, Ends(*fds[:3]), Segment(fds[3]))
+        return True
+
+    def _launch(self, launch: Launch, ends: Ends, segment: Segment) -> None:
+        sys.path[:] = launch.path
+        self._import(launch.modules)
+        pid = os.fork()
+        if not pid:
+            self._become_worker(launch, ends, segment)
+        self._children[pid] = launch, os.dup(ends.answers)
+        for fd in (*ends, segment.fd):
+            os.close(fd)
+
+    def _import(self, modules: tuple[str, ...]) -> None:
+        for name in modules:
+            if name not in self._imported:
+                self._imported.add(name)
+                with contextlib.suppress(BaseException):  # the worker will meet it too, and can tell the user
+                    importlib.import_module(name)
+
+    def _become_worker(self, launch: Launch, ends: Ends, segment: Segment) -> None:
+        try:
+            nursery = os.getppid()
+            _die_with_parent(nursery)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._control.close()
+            for fd in (self._consumer, self._woken, self._waker, *[fd for _, fd in self._children.values()]):
+                os.close(fd)
+            settle_in()
+            serve(launch.worker, ends, lambda: load_job(segment))
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+        leave()
+
+    def _kill(self, kill: Kill) -> None:
+        for pid, (launch, _) in self._children.items():
+            if launch.key == kill.key:
+                os.kill(pid, kill.number)
+
+    def _report_deaths(self) -> None:
+        while self._children:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            if pid not in self._children:
+                continue
+            launch, answers = self._children.pop(pid)
+            code = os.waitstatus_to_exitcode(status)
+            with contextlib.suppress(BrokenPipeError):  # the loader is closed
+                os.write(answers, pack_said(Say.DIED, launch.worker, launch.key, value=code))
+            os.close(answers)
+
+    def _end(self) -> None:
+        for pid in self._children:
+            os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+
+
+def _die_with_parent(nursery: int) -> None:
+    """If the nursery is killed, so are its workers: nobody else would notice."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != nursery:
+        os._exit(1)

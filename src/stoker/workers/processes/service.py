@@ -1,0 +1,128 @@
+"""What runs in a worker process: read a request, do it, answer; until told to stop, or the pipe ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
+
+from stoker.memory import Slots
+from stoker.workers.backend import Failed, Request
+from stoker.workers.failure import pack_error
+from stoker.workers.processes.records import (
+    REQUEST_BYTES,
+    Ask,
+    Say,
+    pack_done,
+    pack_said,
+    unpack_request,
+)
+from stoker.workers.randomness import seed_generators
+from stoker.workers.worker import Job, Worker
+
+
+class Ends(NamedTuple):
+    """The descriptors that a worker works with. ``requests`` does not block: the consumer may take a request back."""
+
+    requests: int
+    answers: int
+    slots: int
+
+
+def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
+    """A worker's whole life."""
+    service = _Service(number, ends, get_job)
+    while (record := _next_record(ends.requests)) is not None:
+        kind, request = unpack_request(record)
+        if kind is Ask.STOP:
+            return
+        os.write(ends.answers, service.answer(kind, request))
+
+
+class _Service:
+    def __init__(self, number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
+        self._number = number
+        self._slots = Slots(ends.slots)
+        self._worker: Worker | None = None
+        self._refusal: Exception | None = None
+        try:
+            self._worker = Worker(number, get_job(), self._slots, _seeded, shared=False)
+        except Exception as error:
+            error.add_note(f"stoker: in worker {number}, while it unpacked the dataset")
+            self._refusal = error
+
+    def answer(self, kind: Ask, request: Request) -> bytes:
+        if self._worker is None:
+            assert self._refusal is not None
+            return self._failed(request, self._refusal)
+        if kind is Ask.LENGTH:
+            return self._length(self._worker, request)
+        outcome = self._worker.run(request)
+        return self._failed(request, outcome.error) if isinstance(outcome, Failed) else pack_done(outcome)
+
+    def _length(self, worker: Worker, request: Request) -> bytes:
+        try:
+            return pack_said(Say.LENGTH, self._number, value=worker.length())
+        except Exception as error:
+            return self._failed(request, error)
+
+    def _failed(self, request: Request, error: BaseException) -> bytes:
+        packed = pack_error(error)
+        mapping = self._slots.reserve(request.slot, request.capacity, len(packed))
+        mapping.buffer[: len(packed)] = packed
+        return pack_said(Say.FAILED, self._number, request.ticket, request.slot, mapping.size, value=len(packed))
+
+
+def _seeded(seed: int) -> AbstractContextManager[None]:
+    seed_generators(seed)
+    return nullcontext()
+
+
+def _next_record(requests: int) -> bytes | None:
+    """The next request, or None when there will be none: everyone who could send one is gone."""
+    while True:
+        try:
+            return os.read(requests, REQUEST_BYTES) or None
+        except BlockingIOError:
+            wait_readable(requests)
+
+
+def wait_readable(fd: int) -> None:
+    poll = select.poll()  # select() itself can't wait for descriptors above 1023
+    poll.register(fd, select.POLLIN)
+    poll.poll()
+
+
+def settle_in() -> None:
+    """Manners of a worker process: Ctrl-C is the consumer's business, and one thread is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+def die_with(pid: int) -> None:
+    """Ends this process when that one ends, however it ends."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        os._exit(1)
+
+    def watch() -> None:
+        wait_readable(watched)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="stoker-watch", daemon=True).start()
+
+
+def leave() -> None:
+    """Ends this process without the exit handlers that it got from the process it was forked from."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,123 @@
+"""What a worker does: open the dataset once, then for each request seed, fetch, collate, and write into the slot."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+from stoker.collate import collate
+from stoker.memory import Encoder, Slots
+from stoker.plan import Plan
+from stoker.sources import Fetched, Indexed, IndexedSource
+from stoker.workers.backend import Done, Failed, Outcome, Request, Timing
+from stoker.workers.randomness import Seeder
+
+log = logging.getLogger("stoker")
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs to know; it travels once. ``plan.length`` is the worker's own business."""
+
+    source: IndexedSource
+    plan: Plan
+    collate: Callable[[list[Any]], Any] | None
+    skip_errors: bool
+
+
+class Worker:
+    """One worker, wherever it lives. ``shared``: it lives in the consumer's process."""
+
+    def __init__(self, number: int, job: Job, slots: Slots, seeded: Seeder, *, shared: bool) -> None:
+        self.number = number
+        self._job = job
+        self._seeded = seeded
+        self._encoder = Encoder(slots, shared=shared)
+        self._opened: tuple[Indexed, Plan] | None = None
+        self._refusal: Exception | None = None
+        self._last_end = perf_counter_ns()
+
+    def length(self) -> int:
+        return self._open()[0].length
+
+    def run(self, request: Request) -> Outcome:
+        begin = perf_counter_ns()
+        idle = begin - self._last_end
+        try:
+            return self._make(request, begin, idle)
+        except Exception as error:
+            _say_where(error, self.number, request)
+            return Failed(self.number, request.ticket, request.slot, request.capacity, error)
+        finally:
+            self._last_end = perf_counter_ns()
+
+    def _make(self, request: Request, begin: int, idle: int) -> Done:
+        dataset, plan = self._open(request.length)
+        with self._seeded(plan.batch_seed(request.batch)):
+            fetched = self._fetch(dataset, plan.indices(request.batch))
+            fetched_at = perf_counter_ns()
+            batch = self._collate(fetched)
+            packed = self._encoder.encode(batch, request.slot, request.capacity)
+        timing = Timing(idle, fetched_at - begin, perf_counter_ns() - fetched_at)
+        return Done(
+            self.number,
+            request.ticket,
+            request.slot,
+            packed,
+            len(fetched.samples),
+            len(fetched.skipped),
+            timing,
+        )
+
+    def _open(self, expected: int | None = None) -> tuple[Indexed, Plan]:
+        """The dataset, made when first needed. One that can't be made is not tried again."""
+        if self._refusal is not None:
+            raise self._refusal
+        if self._opened is None:
+            try:
+                dataset = self._job.source.open()
+            except Exception as error:
+                error.add_note("stoker: the dataset could not be made")
+                self._refusal = error
+                raise
+            self._opened = dataset, dataclasses.replace(self._job.plan, length=dataset.length)
+        if expected is not None and expected != self._opened[0].length:
+            raise ValueError(
+                f"the dataset has {self._opened[0].length} samples in worker {self.number} but {expected} in the plan: "
+                f"it must have the same length wherever it is made"
+            )
+        return self._opened
+
+    def _fetch(self, dataset: Indexed, indices: Any) -> Fetched:
+        if not self._job.skip_errors:
+            return dataset.fetch(indices)
+        fetched = dataset.fetch_skipping(indices)
+        for index, error in fetched.skipped:
+            log.warning("skipped sample %d: %s: %s", index, type(error).__name__, error)
+        return fetched
+
+    def _collate(self, fetched: Fetched) -> Any:
+        samples = fetched.samples
+        if not len(samples):
+            return None  # all were skipped; nobody will see this
+        if self._job.plan.batch_size is None:
+            return samples[0]
+        try:
+            if self._job.collate is None:
+                return collate(samples, fetched.indices)
+            return self._job.collate(list(samples))
+        except Exception as error:
+            first, last = fetched.indices[0], fetched.indices[-1]
+            error.add_note(f"stoker: collating samples {first} ... {last} ({len(samples)} in all) raised it")
+            raise
+
+
+def _say_where(error: Exception, number: int, request: Request) -> None:
+    batch = request.batch
+    error.add_note(
+        f"stoker: in worker {number}, epoch {batch.epoch}, samples {batch.start} to {batch.stop - 1} of its order"
+    )

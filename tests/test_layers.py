@@ -1,0 +1,111 @@
+"""Imports flow one way: a package imports only what stands above it in the list of the house."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "stoker"
+
+# Top to bottom. FACE is stoker/__init__.py, the public API: it shows what is above it to what is below it.
+FACE = "stoker"
+LAYERS = [
+    *("errors", "plan", "collate", "memory", "sources", "stores", "workers", "engine", "observe", "bridges"),
+    *("loader", FACE, "torch", "compat", "cli", "testing"),
+]
+VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
+
+FILES = sorted(SOURCE.rglob("*.py"))
+FILE_IDS = [str(path.relative_to(SOURCE)) for path in FILES]
+
+
+def module_name(path: Path) -> tuple[str, bool]:
+    """The dotted name of a file's module, and whether it is a package."""
+    parts = ["stoker", *path.relative_to(SOURCE).with_suffix("").parts]
+    is_package = parts[-1] == "__init__"
+    return ".".join(parts[:-1] if is_package else parts), is_package
+
+
+def imported_modules(code: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of each import: at the top, in a function, or for the type checker only."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = module.split(".") if is_package else module.split(".")[:-1]
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+
+
+def layer(module: str) -> str | None:
+    """The layer of a module, or None where it is not Stoker's. `from stoker import Loader` means the face."""
+    parts = module.split(".")
+    if parts[0] != "stoker":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in LAYERS else FACE
+
+
+def violations(code: str, module: str, is_package: bool = False) -> list[str]:
+    """Imports of something that stands below the importing module."""
+    own = layer(module)
+    assert own is not None
+    return [
+        f"line {line}: {module} ({own}) imports {name} ({other}), which stands below it"
+        for line, name in imported_modules(code, module, is_package)
+        if (other := layer(name)) is not None and LAYERS.index(other) > LAYERS.index(own)
+    ]
+
+
+@pytest.mark.parametrize("path", FILES, ids=FILE_IDS)
+def test_a_file_imports_only_what_stands_above_it(path: Path):
+    assert violations(path.read_text(), *module_name(path)) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=FILE_IDS)
+def test_a_file_is_named_by_its_noun(path: Path):
+    parts = {part.strip("_") for part in path.relative_to(SOURCE).with_suffix("").parts}
+    assert not parts & VAGUE_NAMES, "name the file by the one concept it holds"
+
+
+def test_each_room_of_the_house_is_in_the_list():
+    rooms = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in FILES} - {"__init__"}
+    assert rooms <= set(LAYERS), "put it where its imports allow, in this list and in docs/architecture.md"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import stoker.loader",
+        "import numpy, stoker.engine.machine as m",
+        "from stoker.engine import machine",
+        "from stoker import engine",
+        "from stoker import Loader",
+        "import stoker",
+        "from ..engine import machine",
+        "from .. import engine",
+        "from .. import Loader",
+        "def late():\n    from stoker.engine import machine",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import stoker.engine",
+    ],
+)
+def test_each_kind_of_upward_import_is_found(code: str):
+    assert violations(code, "stoker.plan.batches")
+    assert violations(code, "stoker.plan", is_package=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "module", "is_package"),
+    [
+        ("from stoker.plan import batches\nfrom ..errors import StokerError", "stoker.engine.machine", False),
+        ("from . import batches\nfrom .cursor import Cursor", "stoker.plan", True),
+        ("from .cursor import Cursor\nimport torch, jax.numpy", "stoker.plan.batches", False),
+        ("from stoker.loader import Loader\nfrom .errors import StokerError", "stoker", True),
+        ("import stoker\nfrom stoker import Loader", "stoker.cli.demo", False),
+    ],
+)
+def test_imports_of_what_stands_above_pass(code: str, module: str, is_package: bool):
+    assert violations(code, module, is_package) == []

@@ -1,0 +1,66 @@
+"""The public face: what is promised is there, what is there is promised, and importing it costs nothing."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import stoker
+
+ROOT = Path(__file__).parents[1]
+FRAMEWORKS = ["torch", "jax", "tensorflow", "tinygrad", "ray", "sklearn", "scipy", "pandas"]
+
+
+def in_a_fresh_process(script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_promised_name_is_there():
+    assert [name for name in stoker.__all__ if not hasattr(stoker, name)] == []
+
+
+def test_no_name_is_promised_twice():
+    assert len(stoker.__all__) == len(set(stoker.__all__))
+
+
+def test_each_public_name_is_promised():
+    public = {
+        name
+        for name, value in vars(stoker).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
+    }
+    assert public <= set(stoker.__all__)
+
+
+def test_each_promised_name_has_a_heading_in_the_docs():
+    headings = re.findall(r"^### `?([\w.]+)", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE)
+    assert [name for name in stoker.__all__ if not name.startswith("__") and name not in headings] == []
+
+
+def test_each_promised_class_and_function_says_what_it_is_for():
+    objects = [getattr(stoker, name) for name in stoker.__all__]
+    silent = [o.__name__ for o in objects if (inspect.isclass(o) or inspect.isfunction(o)) and not o.__doc__]
+    assert silent == []
+
+
+def test_importing_stoker_imports_no_framework():
+    in_a_fresh_process(
+        "import sys, stoker\n"
+        f"found = [name for name in {FRAMEWORKS!r} if name in sys.modules]\n"
+        "assert not found, found\n"
+    )
+
+
+def test_importing_stoker_starts_no_thread_and_no_process():
+    in_a_fresh_process(
+        "import threading, psutil, stoker\n"
+        "assert threading.active_count() == 1, threading.enumerate()\n"
+        "assert not psutil.Process().children(), psutil.Process().children()\n"
+    )
