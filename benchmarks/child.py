@@ -12,10 +12,8 @@ In between nothing consumes, so a loader's workers fill their buffers and then s
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -28,7 +26,7 @@ from benchmarks.contenders import Contender, Job, open_contender
 from benchmarks.results import Round
 from benchmarks.workloads import WORKLOADS
 
-_CLOSE_S = 5.0  # some loaders never come back from being closed midway
+_CLOSE_S = 2.0  # some loaders never come back from being closed midway
 
 
 def _measure(contender: Contender, seconds: float) -> Round:
@@ -50,16 +48,11 @@ def _answer(wire: IO[str], **message: Any) -> None:
 
 
 def _leave(contender: Contender | None) -> None:
-    """Closes the contender if it lets itself be closed, ends what it left behind, and exits."""
+    """Closes the contender if it lets itself be closed, and exits; the parent ends what is left of the family."""
     if contender is not None:
         closing = threading.Thread(target=contender.close, daemon=True)
         closing.start()
         closing.join(_CLOSE_S)
-    for pid in memory.tree(os.getpid())[1:]:
-        with contextlib.suppress(OSError):
-            # Python's resource tracker stays: it frees what the others leave in /dev/shm, then ends by itself.
-            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
     os._exit(0)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -14,15 +17,28 @@ def _stat(pid: int) -> list[str]:
     return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
 
 
+def _pids() -> Iterator[int]:
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+
+
+def end_session(session: int) -> None:
+    """Ends what is left of a session that we began and whose leader is gone.
+
+    All but Python's resource tracker: it frees what the others leave in /dev/shm, then ends by itself.
+    """
+    for pid in _pids():
+        with contextlib.suppress(OSError, IndexError):
+            command = (_PROC / str(pid) / "cmdline").read_bytes()
+            if int(_stat(pid)[3]) == session and b"resource_tracker" not in command:
+                os.kill(pid, signal.SIGKILL)
+
+
 def tree(root: int) -> list[int]:
     """The process `root` and all that descend from it."""
     parents: dict[int, int] = {}
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int(_stat(int(entry.name))[1])
-            except (OSError, IndexError):
-                continue  # it ended while we looked
+    for pid in _pids():
+        with contextlib.suppress(OSError, IndexError):  # it may end while we look
+            parents[pid] = int(_stat(pid)[1])
     found = [root]
     for pid in found:  # grows while it is walked
         found.extend(child for child, parent in parents.items() if parent == pid)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import memory
 from benchmarks.results import Round, WorkloadResult
 from benchmarks.workloads import Workload
 
@@ -64,9 +64,10 @@ class Child:
             self._send("stop")
             self._process.wait(_STOP_S)
         except (ContenderError, subprocess.TimeoutExpired):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
             self._process.wait()
         finally:
+            memory.end_session(self._process.pid)
             for file in (self._process.stdin, self._process.stdout, self._stderr):
                 if file is not None:
                     file.close()

@@ -14,7 +14,7 @@ from stoker.errors import ClosedError
 from stoker.memory import Slots
 from stoker.observe import Meter, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
-from stoker.plan.shards import shard_of
+from stoker.shards import shard_of
 from stoker.sources import IndexedSource
 from stoker.workers import Inline, MakeBackend, Workers, workers_of
 from stoker.workers.worker import Job

@@ -17,7 +17,7 @@ class Classifier:
         self._weights = [_random_layer(random, inputs, hidden), _random_layer(random, hidden, classes)]
         self._momenta = [np.zeros_like(weights) for weights in self._weights]
 
-    def train(self, images: Floats, labels: Labels, rate: float = 0.02) -> float:
+    def train(self, images: Floats, labels: Labels, rate: float = 0.01) -> float:
         """One step on one batch; returns the batch's mean loss before it."""
         x, hidden, chances = self._forward(images)
         each = np.arange(len(labels))

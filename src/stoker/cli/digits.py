@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage  # type: ignore[import-untyped]
-from sklearn.datasets import load_digits
 
 SIDE = 64  # pixels; the originals are 8 x 8
 CLASSES = 10
@@ -35,6 +34,8 @@ class Digits:
 
 def load(length: int) -> tuple[Digits, NDArray[np.float32], NDArray[np.int64]]:
     """The dataset to train on, and the held-out images and labels, enlarged but not bent."""
+    from sklearn.datasets import load_digits  # here, since workers have no need of it and it is slow to import
+
     digits = load_digits()
     images, labels = (digits.images / 16).astype(np.float32), digits.target.astype(np.int64)
     held_out = np.stack([_enlarge(image) for image in images[-_HELD_OUT:]])

@@ -137,9 +137,11 @@ def _numbers(values: list[Any], path: str, indices: Sequence[int]) -> Any:
 
 
 def _others(values: list[Any], path: str, indices: Sequence[int]) -> Objects:
-    """Strings, bytes and objects travel as a list; an array or a container among them is a mistake."""
+    """Strings, bytes and objects travel as a list; an array, number or container among them is a mistake."""
     for value in values:
-        if isinstance(value, np.ndarray) or is_tensor(value) or container_class(value) is not None:
+        if isinstance(value, _TEXTS):
+            continue
+        if isinstance(value, (np.ndarray, *_NUMBERS)) or is_tensor(value) or container_class(value) is not None:
             raise _mixed(values, path, indices)
     return Objects(values)
 

@@ -76,9 +76,7 @@ def test_keys_and_orders_differ() -> None:
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 3), (4, 3), (8, 11)])
-@pytest.mark.parametrize(
-    "order", [Sequential(10), Shuffled(10, 1), Nearby(10, 3, 1), Chunked(10, Shuffled(10, 1))]
-)
+@pytest.mark.parametrize("order", [Sequential(10), Shuffled(10, 1), Nearby(10, 3, 1), Chunked(10, Shuffled(10, 1))])
 def test_positions_out_of_range_are_refused(order: Order, start: int, stop: int) -> None:
     with pytest.raises(ValueError, match=f"positions {start} to {stop} are not within an epoch of 10"):
         order.indices(start, stop)

@@ -105,9 +105,7 @@ def test_the_plan_is_frozen() -> None:
 
 
 def test_numpy_integers_become_ints_and_plans_pickle_and_hash() -> None:
-    plan = Plan(
-        np.int64(10), np.int32(4), shuffle=np.uint8(3), seed=np.int16(-5), shard=(np.int64(0), np.int64(2))
-    )
+    plan = Plan(np.int64(10), np.int32(4), shuffle=np.uint8(3), seed=np.int16(-5), shard=(np.int64(0), np.int64(2)))
     same = Plan(10, 4, shuffle=3, seed=-5, shard=(0, 2))
     assert plan == same
     assert hash(plan) == hash(same)
@@ -119,9 +117,7 @@ def test_numpy_integers_become_ints_and_plans_pickle_and_hash() -> None:
 
 @pytest.mark.parametrize("shuffle", [False, True, 10**7])
 @pytest.mark.parametrize("batch_size", [None, 256])
-def test_a_billion_samples_start_at_once_and_take_no_memory(
-    shuffle: bool | int, batch_size: int | None
-) -> None:
+def test_a_billion_samples_start_at_once_and_take_no_memory(shuffle: bool | int, batch_size: int | None) -> None:
     began = time.perf_counter()
     tracemalloc.start()
     try:
@@ -165,9 +161,7 @@ def test_a_billion_samples_start_at_once_and_take_no_memory(
         ({"shard": (False, 1)}, TypeError, "the shard index is False, a bool"),
     ],
 )
-def test_bad_arguments_say_what_to_write(
-    arguments: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_bad_arguments_say_what_to_write(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         Plan(**{"length": 10, "batch_size": 4, **arguments})
     assert message in str(caught.value)

@@ -35,9 +35,7 @@ def signed(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 @given(plans, st.randoms(use_true_random=False), st.integers(1, 5))
-def test_a_state_saved_at_any_step_goes_on_with_what_was_undelivered(
-    plan: Plan, random: Random, ahead: int
-) -> None:
+def test_a_state_saved_at_any_step_goes_on_with_what_was_undelivered(plan: Plan, random: Random, ahead: int) -> None:
     cursor, waiting = Cursor(2), list(plan.batches(2))
     while waiting:
         state = through_json(to_state(cursor, plan))

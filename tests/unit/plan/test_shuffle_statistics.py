@@ -82,7 +82,7 @@ def test_neighbours_stay_together_as_often_as_by_chance(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "row"), [(4097, 64), (4225, 65), (4900, 70)])
 def test_every_step_between_two_positions_is_as_likely(n: int, row: int) -> None:
-    """The sharpest of these tests: it refuses four rounds for neighbours, and five for positions a row apart."""
+    """The sharpest of these tests: it refuses a network of five rounds, for positions a row apart."""
     trials = 2000
     for lag in (1, row):
         observed = np.zeros(n, dtype=np.int64)
@@ -111,8 +111,7 @@ def test_the_step_between_two_positions_is_uniform(n: int, lag: str) -> None:
 def test_nearby_displacements_have_the_triangular_distribution(window: int, reach: int) -> None:
     trials, middle = 10_000, 2 * window
     moved = [
-        Nearby(4 * window, window, derive(4, key)).indices(middle, middle + 1)[0] - middle
-        for key in range(trials)
+        Nearby(4 * window, window, derive(4, key)).indices(middle, middle + 1)[0] - middle for key in range(trials)
     ]
     # The place in the block and the index are independent and uniform: P(d) = (w - |d|) / w**2.
     displacements = np.arange(-window + 1, window)

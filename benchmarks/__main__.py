@@ -1,0 +1,69 @@
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.* and docs/images/bench.png."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import figures, machine, plot
+from benchmarks.datasets import write_tokens
+from benchmarks.report import Report
+from benchmarks.rounds import Race, Settings
+from benchmarks.terminal import Screen
+from benchmarks.workloads import WORKLOADS
+
+_HERE = Path(__file__).parent
+_RESULTS = _HERE / "results"
+_PLOT = _HERE.parent / "docs" / "images" / "bench.png"
+_FIGURES = "figures"  # what --only calls the single figures
+
+
+@dataclass(frozen=True)
+class Options:
+    only: Sequence[str]
+    rounds: int
+    seconds: float
+    shuffle: bool
+    runs: int | None  # of each probe; None: as many as each group says
+
+
+def _options() -> Options:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
+    names = (*WORKLOADS, _FIGURES)
+    parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
+    parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
+    parser.add_argument("--shuffle", action="store_true", help="shuffle every workload (default: in order)")
+    parser.add_argument("--quick", action="store_true", help="a smoke run: one short round, one run of each probe")
+    given = parser.parse_args()
+    only = given.only.split(",")
+    if unknown := set(only) - set(names):
+        parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {', '.join(names)}")
+    if given.quick:
+        return Options(only, 1, 0.3, given.shuffle, 1)
+    return Options(only, given.rounds, given.seconds, given.shuffle, None)
+
+
+def main() -> None:
+    options = _options()
+    chosen = {"rounds": options.rounds, "seconds": options.seconds, "shuffle": options.shuffle}
+    report = Report(machine.describe(), chosen)
+    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch, Screen(report) as screen:
+        write_tokens(Path(scratch))
+        settings = Settings(options.rounds, options.seconds, options.shuffle, Path(scratch))
+        for name, workload in WORKLOADS.items():
+            if name in options.only:
+                report.workloads.append(Race(workload, settings, screen.step).run())
+                report.write(_RESULTS)  # after each, so that a run that is cut short has something to show
+        if _FIGURES in options.only:
+            for group in figures.groups():
+                report.figures += figures.measure(group, options.runs, screen.step)
+    report.write(_RESULTS)
+    plot.draw(report.workloads, _PLOT)
+
+
+if __name__ == "__main__":
+    main()

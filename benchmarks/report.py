@@ -1,0 +1,153 @@
+"""What is written of a run: the Markdown tables and the JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import FigureResult, Spread, WorkloadResult
+from benchmarks.workloads import CONTENDERS, LIMIT, TORCH
+
+
+@dataclass
+class Report:
+    """A run so far: it grows as workloads and figures come in."""
+
+    machine: dict[str, Any]
+    settings: dict[str, Any]
+    workloads: list[WorkloadResult] = field(default_factory=list)
+    figures: list[FigureResult] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(self._plain(), indent=1, ensure_ascii=False)
+        (folder / "latest.json").write_text(text + "\n", encoding="utf-8")
+        (folder / "latest.md").write_text(self.markdown(), encoding="utf-8")
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "machine": self.machine,
+            "settings": self.settings,
+            "workloads": [_plain_workload(result) for result in self.workloads],
+            "figures": [asdict(figure) for figure in self.figures],
+        }
+
+    def markdown(self) -> str:
+        parts = [_about(self.machine, self.settings)]
+        if self.workloads:
+            parts += [_throughput_table(self.workloads), _cost_table(self.workloads)]
+        if self.figures:
+            parts.append(_figure_table(self.figures))
+        failures = _failures(self.workloads, self.figures)
+        if failures:
+            parts.append("Not measured:\n" + "\n".join(f"- {line}" for line in failures))
+        return "\n\n".join(parts) + "\n"
+
+
+def _plain_workload(result: WorkloadResult) -> dict[str, Any]:
+    workload = result.workload
+    return {
+        "name": workload.name,
+        "title": workload.title,
+        "unit": workload.unit,
+        "batch_size": workload.batch_size,
+        "batch_bytes": workload.batch_bytes,
+        "ideal": workload.ideal,
+        "targets": {"of_torch": workload.least_of_torch, "of_limit": workload.least_of_limit},
+        "throughput": _plain_spreads({name: result.throughput(name) for name in CONTENDERS}),
+        "stoker_over": _plain_spreads({name: result.ratio(name) for name in CONTENDERS[1:]}),
+        "met": result.verdict(),
+        "rounds": {name: [asdict(one) for one in rounds] for name, rounds in result.rounds.items()},
+        "errors": result.errors,
+    }
+
+
+def _plain_spreads(spreads: dict[str, Spread | None]) -> dict[str, Any]:
+    return {name: asdict(spread) for name, spread in spreads.items() if spread is not None}
+
+
+def _about(machine: dict[str, Any], settings: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {versions}. "
+        f"Medians of {settings['rounds']} alternated rounds of {settings['seconds']:g} s, 2 workers, warm; "
+        f"{'shuffled' if settings['shuffle'] else 'in order'}. "
+        "Ratios are medians of the rounds' ratios (lowest–highest). SPDL runs threads."
+    )
+
+
+def _throughput_table(results: Iterable[WorkloadResult]) -> str:
+    head = ["workload", "Stoker", "torch", "Grain", "SPDL", "tinyloader", "limit", "Stoker/torch", "Stoker/limit", ""]
+    rows = []
+    for result in results:
+        cells = [amount(result.throughput(name)) for name in CONTENDERS]
+        name = f"**{result.workload.name}**: {result.workload.title}, {result.workload.unit}"
+        rows.append([name, f"**{cells[0]}**", *cells[1:], *target_cells(result), mark(result.verdict())])
+    return _table(head, rows)
+
+
+def _cost_table(results: Iterable[WorkloadResult]) -> str:
+    rows = []
+    for result in results:
+        per = "GB" if result.workload.unit == "GB/s" else "1000 batches"
+        rows.append([f"**{result.workload.name}**, per {per}", *(cost(result, name) for name in CONTENDERS)])
+    return "CPU-seconds and peak memory (PSS) of the whole process tree:\n\n" + _table(["workload", *CONTENDERS], rows)
+
+
+def _figure_table(figures: Iterable[FigureResult]) -> str:
+    rows = [[figure.title, figure.value, figure.target, mark(figure.met)] for figure in figures]
+    return _table(["figure", "measured", "target", ""], rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _failures(workloads: Iterable[WorkloadResult], figures: Iterable[FigureResult]) -> list[str]:
+    lines = [
+        f"{result.workload.name}, {name}: {error}"
+        for result in workloads
+        for name, error in result.errors.items()
+    ]
+    # Probes fail a group at a time: each error once.
+    return lines + list(dict.fromkeys(f"{figure.name}, {figure.error}" for figure in figures if figure.error))
+
+
+def amount(spread: Spread | None) -> str:
+    """A throughput with three digits that mean something."""
+    if spread is None:
+        return "–"
+    value = spread.median
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def times(spread: Spread | None, least: float | None = None) -> str:
+    """A ratio with its spread, and its target where it has one."""
+    if spread is None:
+        return "–"
+    target = f", target {least:g}" if least is not None else ""
+    return f"{spread.median:.2f}× ({spread.low:.2f}–{spread.high:.2f}{target})"
+
+
+def target_cells(result: WorkloadResult) -> tuple[str, str]:
+    workload = result.workload
+    return (
+        times(result.ratio(TORCH), workload.least_of_torch),
+        times(result.ratio(LIMIT), workload.least_of_limit),
+    )
+
+
+def cost(result: WorkloadResult, contender: str) -> str:
+    """CPU-seconds and peak memory in one cell."""
+    cpu, pss = result.cpu(contender), result.peak_pss(contender)
+    return "–" if cpu is None or pss is None else f"{cpu.median:.3g} s · {pss / 1e6:,.0f} MB"
+
+
+def mark(met: bool | None) -> str:
+    return {True: "met", False: "missed", None: ""}[met]
+
+

@@ -1,0 +1,82 @@
+"""The terminal: tables that grow while the bench runs, with a line of progress under them."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.report import Report, amount, cost, mark, target_cells
+from benchmarks.results import WorkloadResult
+from benchmarks.workloads import CONTENDERS, STOKER
+
+
+class Screen:
+    """Shows a report. Redraws only between rounds, so that nothing is drawn while something is measured."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._running: WorkloadResult | None = None
+        self._begin = monotonic()
+        self._live = Live(auto_refresh=False, vertical_overflow="visible")
+
+    def __enter__(self) -> Screen:
+        self._live.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.update(Group(*self._tables()), refresh=True)
+        self._live.stop()
+
+    def step(self, doing: str, running: WorkloadResult | None = None) -> None:
+        self._running = running
+        line = Spinner("dots", Text(f"{doing}  ({monotonic() - self._begin:.0f} s)", style="dim"))
+        self._live.update(Group(*self._tables(), line), refresh=True)
+        if not self._live.console.is_terminal:
+            self._live.console.print(doing, highlight=False)
+
+    def _tables(self) -> list[RenderableType]:
+        results = [*self._report.workloads, *([self._running] if self._running else [])]
+        tables: list[RenderableType] = []
+        if results:
+            tables += [_throughput(results), _costs(results)]
+        if self._report.figures:
+            tables.append(_figures(self._report))
+        errors = [(result.workload.name, *item) for result in results for item in result.errors.items()]
+        tables += [Text(f"{work}, {name}: {error}", style="red") for work, name, error in errors]
+        tables += [Text(f"{one.name}: {one.error}", style="red") for one in self._report.figures if one.error]
+        return tables
+
+
+def _throughput(results: list[WorkloadResult]) -> Table:
+    table = Table(title="Throughput", title_justify="left")
+    for head in ("workload", *CONTENDERS, "Stoker/torch", "Stoker/limit", ""):
+        table.add_column(head, style="bold" if head == STOKER else "")
+    for result in results:
+        cells = (amount(result.throughput(name)) for name in CONTENDERS)
+        name = f"{result.workload.name}, {result.workload.unit}"
+        table.add_row(name, *cells, *target_cells(result), _coloured(result.verdict()))
+    return table
+
+
+def _costs(results: list[WorkloadResult]) -> Table:
+    table = Table("workload", *CONTENDERS, title="CPU-seconds and peak PSS of the process tree", title_justify="left")
+    for result in results:
+        per = "GB" if result.workload.unit == "GB/s" else "1000 batches"
+        table.add_row(f"{result.workload.name}, per {per}", *(cost(result, name) for name in CONTENDERS))
+    return table
+
+
+def _figures(report: Report) -> Table:
+    table = Table("figure", "measured", "target", "", title="Single figures", title_justify="left")
+    for figure in report.figures:
+        table.add_row(figure.title, figure.value, figure.target, _coloured(figure.met))
+    return table
+
+
+def _coloured(met: bool | None) -> Text:
+    return Text(mark(met), style={True: "green", False: "red", None: ""}[met])

@@ -1,0 +1,268 @@
+"""The machine, driven by arbitrary events, against what a naive reader of the design would expect."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from stoker.engine.machine import Machine
+from stoker.engine.messages import (
+    Asked,
+    Deliver,
+    Died,
+    Fail,
+    Finish,
+    Finished,
+    Recall,
+    Recalled,
+    Released,
+    Send,
+    Sought,
+    Spawn,
+)
+from stoker.errors import BugError
+from stoker.plan import Batch
+from stoker.workers import Done
+
+
+def batches(count: int, per_epoch: int = 5):
+    return [Batch(k // per_epoch, k % per_epoch, k % per_epoch + 1, k % per_epoch) for k in range(count)]
+
+
+def done(send: Send) -> Done:
+    return Done(send.worker, send.ticket, send.slot, packed=None, samples=1, skipped=0, timing=None)
+
+
+class World(RuleBasedStateMachine):
+    """Workers, slots and a consumer as simple as can be; the machine has to keep them in order."""
+
+    @initialize(
+        workers=st.integers(1, 4),
+        prefetch=st.integers(1, 3),
+        in_order=st.booleans(),
+        count=st.integers(0, 30),
+        held_allowed=st.integers(0, 4),
+    )
+    def begin(self, workers, prefetch, in_order, count, held_allowed):
+        self.window = workers * prefetch
+        self.depth = min(2, prefetch)
+        self.machine = Machine(
+            workers=workers,
+            window=self.window,
+            depth=self.depth,
+            in_order=in_order,
+            deaths_allowed=3,
+            held_allowed=held_allowed,
+        )
+        self.in_order = in_order
+        self.held_allowed = held_allowed
+        self.queues = [deque() for _ in range(workers)]
+        self.expected = batches(count)
+        self.got = []
+        self.held = []
+        self.deaths = Counter()
+        self.failed = []
+        self.waiting = False
+        self.over = False
+        assert self.machine.start() == [Spawn(n) for n in range(workers)]
+        self.tell(Sought(iter(self.expected)))
+
+    def tell(self, event):
+        for instruction in self.machine.handle(event):
+            self.carry_out(instruction)
+
+    def carry_out(self, instruction):
+        match instruction:
+            case Send(worker=worker, slot=slot):
+                busy = [send.slot for queue in self.queues for send in queue]
+                assert slot not in busy + self.held, "a slot was given away while in use"
+                self.queues[worker].append(instruction)
+                assert len(self.queues[worker]) <= self.depth
+            case Recall(worker=worker):
+                # The front one has been begun; what stands behind it can still be taken back.
+                queue = self.queues[worker]
+                ticket = queue.pop().ticket if len(queue) > 1 else None
+                self.tell(Recalled(worker, ticket))
+            case Deliver(batch=batch, outcome=outcome, copy=copy):
+                assert self.waiting
+                self.waiting = False
+                self.got.append(batch)
+                assert copy == (len(self.held) >= self.held_allowed)
+                self.held.append(outcome.slot)
+            case Fail(batch=batch, deaths=deaths):
+                assert self.waiting
+                assert deaths == 3
+                assert self.deaths[batch] == 3
+                self.waiting = False
+                self.got.append(batch)
+                self.failed.append(batch)
+            case Finish():
+                assert self.waiting
+                self.waiting = False
+                self.over = True
+            case Spawn(worker=worker):
+                assert not self.queues[worker]
+
+    @precondition(lambda self: not self.waiting and not self.over)
+    @rule()
+    def ask(self):
+        self.waiting = True
+        self.tell(Asked())
+
+    @rule(choice=st.integers(0, 3))
+    def finish(self, choice):
+        busy = [queue for queue in self.queues if queue]
+        if busy:
+            send = busy[choice % len(busy)].popleft()
+            self.tell(Finished(done(send)))
+
+    @rule(choice=st.integers(0, 3))
+    def die(self, choice):
+        worker = choice % len(self.queues)
+        lost = list(self.queues[worker])
+        self.queues[worker].clear()
+        current = [send.batch for send in lost[:1] if send.batch in self.expected]
+        self.deaths.update(current)
+        self.tell(Died(worker, "SIGKILL (-9)"))
+
+    @precondition(lambda self: self.held)
+    @rule(choice=st.integers(0, 100))
+    def release(self, choice):
+        self.tell(Released(self.held.pop(choice % len(self.held))))
+
+    @rule(skip=st.integers(0, 3))
+    def seek(self, skip):
+        """The consumer jumps: what it had not got is dropped, another stream begins."""
+        self.expected = [
+            Batch(batch.epoch + 100, *(batch.start, batch.stop, batch.round)) for batch in self.expected[skip:]
+        ]
+        self.got, self.failed = [], []
+        self.deaths = Counter()
+        if self.over:
+            self.over = False
+        self.tell(Sought(iter(self.expected)))
+
+    @invariant()
+    def exactly_once_and_in_order(self):
+        if not hasattr(self, "machine"):
+            return
+        if self.in_order:
+            assert self.got == self.expected[: len(self.got)]
+        else:
+            assert not Counter(self.got) - Counter(self.expected)
+            epochs = [batch.epoch for batch in self.got]
+            assert epochs == sorted(epochs), "an epoch began before the one before it was over"
+
+    @invariant()
+    def no_more_than_the_window(self):
+        if hasattr(self, "machine"):
+            known = Counter(self.expected)
+            sent = [send.batch for queue in self.queues for send in queue if known[send.batch]]
+            assert len(sent) <= self.window
+
+    def teardown(self):
+        """Left alone, everything that was promised arrives."""
+        if not hasattr(self, "machine"):
+            return
+        for _ in range(len(self.expected) + 1):
+            if not self.waiting and not self.over:
+                self.ask()
+            while self.waiting:
+                assert any(self.queues), "it hangs"
+                self.finish(0)
+        assert self.over
+        assert Counter(self.got) == Counter(self.expected)
+        if self.in_order:
+            assert self.got == self.expected
+
+
+TestMachine = World.TestCase
+TestMachine.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+
+
+def sends(instructions):
+    return [step for step in instructions if isinstance(step, Send)]
+
+
+def started(**options):
+    machine = Machine(**options)
+    machine.start()
+    return machine
+
+
+def test_the_first_batches_go_to_different_workers():
+    machine = started(workers=3, window=6)
+    first = sends(machine.handle(Sought(iter(batches(10)))))
+    assert [send.worker for send in first] == [0, 1, 2, 0, 1, 2]
+    assert [send.batch for send in first] == batches(6)
+
+
+def test_a_slow_batch_holds_up_nothing_but_itself():
+    """Worker 0 is stuck at its first batch: the one that waits behind it is made by worker 1."""
+    machine = started(workers=2, window=4)
+    first = sends(machine.handle(Sought(iter(batches(4)))))
+    assert [send.worker for send in first] == [0, 1, 0, 1]
+    machine.handle(Finished(done(first[1])))
+    assert machine.handle(Finished(done(first[3]))) == [Recall(0)]
+    (again,) = machine.handle(Recalled(0, first[2].ticket))
+    assert (again.worker, again.batch) == (1, first[2].batch)
+
+
+def test_a_recall_that_came_too_late_is_not_repeated_at_once():
+    machine = started(workers=2, window=4)
+    first = sends(machine.handle(Sought(iter(batches(4)))))
+    machine.handle(Finished(done(first[1])))
+    assert machine.handle(Finished(done(first[3]))) == [Recall(0)]
+    assert machine.handle(Recalled(0, None)) == []
+    assert Recall(0) not in machine.handle(Asked())
+
+
+def test_the_dead_workers_batches_are_issued_again_to_others():
+    machine = started(workers=2, window=4)
+    first = sends(machine.handle(Sought(iter(batches(4)))))
+    machine.handle(Finished(done(first[1])))
+    machine.handle(Finished(done(first[3])))
+    machine.handle(Recalled(0, None))
+    instructions = machine.handle(Died(0, "SIGSEGV (-11)"))
+    assert instructions[0] == Spawn(0)
+    assert [send.batch for send in sends(instructions)] == [first[0].batch, first[2].batch]
+
+
+def test_a_batch_that_kills_its_worker_again_and_again_is_given_up():
+    machine = started(workers=1, window=1, depth=1, deaths_allowed=3)
+    machine.handle(Sought(iter(batches(2))))
+    machine.handle(Asked())
+    machine.handle(Died(0, "a"))
+    machine.handle(Died(0, "b"))
+    instructions = machine.handle(Died(0, "c"))
+    assert Fail(batches(1)[0], "c", 3) in instructions
+
+
+def test_slots_are_reused_the_last_released_first():
+    machine = started(workers=1, window=1, depth=1)
+    (send,) = sends(machine.handle(Sought(iter(batches(9)))))
+    slots = [send.slot]
+    for _ in range(5):
+        machine.handle(Asked())
+        deliver, send = machine.handle(Finished(done(send)))
+        slots.append(send.slot)
+        machine.handle(Released(deliver.outcome.slot))
+    assert slots == [0, 1, 0, 1, 0, 1]
+
+
+def test_nonsense_is_a_bug_that_says_so():
+    machine = started(workers=1, window=1)
+    (send,) = sends(machine.handle(Sought(iter(batches(1)))))
+    machine.handle(Finished(done(send)))
+    with pytest.raises(BugError, match="never had"):
+        machine.handle(Finished(done(send)))
+    machine.handle(Asked())
+    machine = started(workers=1, window=1)
+    machine.handle(Sought(iter(batches(1))))
+    machine.handle(Asked())
+    with pytest.raises(BugError, match="while it waits"):
+        machine.handle(Asked())

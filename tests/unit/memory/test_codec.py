@@ -1,0 +1,118 @@
+"""Batches in and out of slots: what was encoded is what is decoded, in views of one root."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from stoker import ShippingError
+from stoker.collate.tree import flatten
+from stoker.memory import Decoder, Encoder, Leases, Slots
+from tests.datasets import Pair, Record
+
+
+@pytest.fixture
+def slots():
+    slots = Slots.create()
+    yield slots
+    slots.close()
+
+
+def round_trip(slots, batch, slot=0, capacity=0, shared=False):
+    packed = Encoder(slots, shared=shared).encode(batch, slot, capacity)
+    mapping = slots.view(slot, packed.capacity)
+    root = Leases().root(slot, mapping, packed.nbytes)
+    return Decoder().decode(packed, mapping, root), root, packed
+
+
+leaves = arrays.arrays(
+    st.sampled_from([np.uint8, np.int64, np.float32, np.bool_, "M8[ns]", "c16", "U2", [("a", "i4"), ("b", "f8")]]),
+    arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+)
+batches = st.recursive(
+    leaves | st.text(max_size=3) | st.none() | st.binary(max_size=3) | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+        | st.builds(Pair, inner, inner)
+        | st.builds(Record, inner, inner)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(batch=batches)
+def test_any_tree_comes_back_as_it_was(slots, shared, batch):
+    got, root, _ = round_trip(slots, batch, shared=shared)
+    expected_leaves, expected_shape = flatten(batch)
+    got_leaves, got_shape = flatten(got)
+    assert got_shape == expected_shape
+    for mine, theirs in zip(got_leaves, expected_leaves, strict=True):
+        assert type(mine) is type(theirs)
+        if isinstance(theirs, np.ndarray):
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            assert mine.tobytes() == theirs.tobytes()
+            assert mine.base is root
+            assert mine.flags.writeable
+            assert mine.size == 0 or mine.ctypes.data % 64 == 0
+        else:
+            assert mine == theirs
+
+
+def test_the_layout_is_pickled_once(slots):
+    encoder, decoder, leases = Encoder(slots), Decoder(), Leases()
+    seen = []
+    for k in range(3):
+        packed = encoder.encode({"x": np.full(4, k)}, 0, 4096 if k else 0)
+        mapping = slots.view(0, packed.capacity)
+        seen.append(decoder.decode(packed, mapping, leases.root(0, mapping, packed.nbytes))["x"].tolist())
+    assert seen == [[0] * 4, [1] * 4, [2] * 4]
+    assert len(encoder._layouts) == len(decoder._layouts) == 1
+
+
+def test_a_slot_grows_when_a_batch_does_not_fit_and_stays_that_size(slots):
+    _, _, small = round_trip(slots, np.zeros(10, np.uint8))
+    _, _, big = round_trip(slots, np.zeros(100_000, np.uint8), capacity=small.capacity)
+    assert big.capacity > 100_000
+    _, _, again = round_trip(slots, np.zeros(10, np.uint8), capacity=big.capacity)
+    assert again.capacity == big.capacity
+
+
+def test_neighbouring_slots_do_not_touch(slots):
+    first, _, _ = round_trip(slots, np.full(5000, 1, np.uint8), slot=0)
+    second, _, _ = round_trip(slots, np.full(5000, 2, np.uint8), slot=1)
+    assert (first == 1).all()
+    assert (second == 2).all()
+
+
+def test_what_cannot_be_pickled_is_an_error_with_the_leafs_path(slots):
+    with pytest.raises(ShippingError, match=r"batch\['a'\]\[1\] is a lock"):
+        round_trip(slots, {"a": [np.zeros(1), threading.Lock()]})
+
+
+def test_object_arrays_and_masked_arrays_travel_beside(slots):
+    objects = np.array([{"a": 1}, None], object)
+    masked = np.ma.masked_array([1, 2], [True, False])
+    got, _, packed = round_trip(slots, [objects, masked])
+    assert packed.nbytes == 0
+    assert got[0].tolist() == objects.tolist()
+    assert got[1].mask.tolist() == [True, False]
+
+
+def test_tensors_come_back_as_tensors():
+    torch = pytest.importorskip("torch")
+    slots = Slots.create()
+    batch = {"b": torch.ones(3, dtype=torch.bfloat16), "c": torch.arange(4).reshape(2, 2).T, "e": torch.empty(0, 3)}
+    got, _, _ = round_trip(slots, batch)
+    assert {key: (value.dtype, value.shape) for key, value in got.items()} == {
+        key: (value.dtype, value.shape) for key, value in batch.items()
+    }
+    assert all(torch.equal(got[key], batch[key]) for key in batch)
+    slots.close()

@@ -1,0 +1,112 @@
+"""Anonymous files, mappings, segments and leases: each frees what it made."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+import numpy as np
+import pytest
+
+from stoker.memory import Leases, Segment, Slots, anonymous
+from stoker.memory.anonymous import allocate, anonymous_file
+from stoker.memory.mapping import Mapping
+
+
+def maps() -> int:
+    with open("/proc/self/maps") as file:
+        return sum("stoker" in line for line in file)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("memfd", [True, False])
+def test_memory_is_shared_by_descriptor_with_and_without_memfd(memfd):
+    """The way for systems without memfd_create is tested by forcing it."""
+    fd = anonymous_file(memfd=memfd)
+    allocate(fd, 8192, 4096)
+    one, two = Mapping(fd, 4096, 8192), Mapping(fd, 4096, 8192)
+    os.close(fd)
+    one.bytes[:] = 7
+    assert (two.bytes == 7).all()
+
+
+def test_a_mapping_holds_no_descriptor_and_lives_as_long_as_its_arrays():
+    before = maps(), descriptors()
+    fd = anonymous_file()
+    allocate(fd, 0, 4096)
+    mapping = Mapping(fd, 4096)
+    os.close(fd)
+    assert descriptors() == before[1]
+    view = mapping.bytes[5:10]
+    del mapping
+    gc.collect()
+    assert maps() == before[0] + 1
+    view[:] = 1  # still there
+    del view
+    gc.collect()
+    assert maps() == before[0]
+
+
+def test_no_room_is_an_error_that_says_what_to_change(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(anonymous.os, "posix_fallocate", full)
+    with pytest.raises(MemoryError, match=r"no room for 1\.0 MiB.*smaller batch_size"):
+        allocate(0, 0, 2**20)
+
+
+def test_a_lease_ends_when_the_last_view_is_gone():
+    slots, leases = Slots.create(), Leases()
+    mapping = slots.reserve(3, 0, 1000)
+    root = leases.root(3, mapping, 1000)
+    view = np.ndarray((10,), np.int32, root, 64)
+    part = view[2:5]
+    torch = None
+    try:
+        import torch
+    except ImportError:
+        pass
+    tensor = torch.from_numpy(part) if torch else None
+    del root, view, part
+    gc.collect()
+    if tensor is not None:
+        assert not leases.ended
+        del tensor
+        gc.collect()
+    assert list(leases.ended) == [3]
+    slots.close()
+
+
+def test_a_leases_callback_does_not_keep_the_owner_alive_nor_fail_after_it():
+    slots, leases = Slots.create(), Leases()
+    ended = leases.ended
+    root = leases.root(0, slots.reserve(0, 0, 10), 10)
+    slots.close()
+    del leases, slots
+    gc.collect()
+    root[:] = 3  # the memory outlives the loader
+    del root
+    gc.collect()
+    assert list(ended) in ([], [0])
+
+
+def test_a_segment_gives_back_what_was_written_and_writes_stay_private():
+    parts = [memoryview(b"head"), memoryview(np.arange(1000)), memoryview(b""), memoryview(bytes(70000))]
+    segment = Segment.write(parts)
+    first, second = segment.read(), segment.read()
+    assert [bytes(part) for part in first] == [bytes(part) for part in parts]
+    array = np.frombuffer(first[1], np.int64)
+    array[0] = -1  # a dataset may write into its arrays
+    assert np.frombuffer(second[1], np.int64)[0] == 0
+    segment.close()
+
+
+def test_a_segment_is_sealed():
+    segment = Segment.write([memoryview(b"x" * 10)])
+    with pytest.raises(PermissionError):
+        os.pwrite(segment.fd, b"y", 0)
+    segment.close()
