@@ -18,6 +18,7 @@ from benchmarks.workloads import WORKLOADS
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
 _PLOT = _HERE.parent / "docs" / "images" / "bench.png"
+_WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet machine
 _FIGURES = "figures"  # what --only calls the single figures
 
 
@@ -26,6 +27,7 @@ class Options:
     only: Sequence[str]
     rounds: int
     seconds: float
+    warm_up: float
     shuffle: bool
     runs: int | None  # of each probe; None: as many as each group says
 
@@ -43,8 +45,8 @@ def _options() -> Options:
     if unknown := set(only) - set(names):
         parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {', '.join(names)}")
     if given.quick:
-        return Options(only, 1, 0.3, given.shuffle, 1)
-    return Options(only, given.rounds, given.seconds, given.shuffle, None)
+        return Options(only, 1, 0.3, 0.5, given.shuffle, 1)
+    return Options(only, given.rounds, given.seconds, _WARM_UP_S, given.shuffle, None)
 
 
 def main() -> None:
@@ -53,7 +55,7 @@ def main() -> None:
     report = Report(machine.describe(), chosen)
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch, Screen(report) as screen:
         write_tokens(Path(scratch))
-        settings = Settings(options.rounds, options.seconds, options.shuffle, Path(scratch))
+        settings = Settings(options.rounds, options.seconds, options.warm_up, options.shuffle, Path(scratch))
         for name, workload in WORKLOADS.items():
             if name in options.only:
                 report.workloads.append(Race(workload, settings, screen.step).run())

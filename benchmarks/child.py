@@ -26,7 +26,7 @@ from benchmarks.contenders import Contender, Job, open_contender
 from benchmarks.results import Round
 from benchmarks.workloads import WORKLOADS
 
-_CLOSE_S = 2.0  # some loaders never come back from being closed midway
+_CLOSE_S = 1.0  # some loaders never come back from being closed midway
 
 
 def _measure(contender: Contender, seconds: float) -> Round:
@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("contender")
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("scratch", type=Path)
+    parser.add_argument("--warm-up", type=float, required=True)
     parser.add_argument("--shuffle", action="store_true")
     options = parser.parse_args()
     wire = os.fdopen(os.dup(1), "w")
@@ -71,7 +72,7 @@ def main() -> None:
         workload = WORKLOADS[options.workload]
         job = Job(workload, workload.make(options.scratch), options.shuffle)
         contender = open_contender(options.contender, job)
-        contender.warm_up()
+        contender.warm_up(options.warm_up)
         _answer(wire, ready=time.perf_counter() - begin)
         _serve(contender, wire)
     except Exception as error:

@@ -103,9 +103,7 @@ def _against(name: str, title: str, of: str, to: str, most: float) -> Line:
 
 
 def _below(name: str, title: str, of: str, most: float, shown: Callable[[float], str]) -> Line:
-    return Line(
-        name, title, f"< {shown(most)}", lambda raw: shown(median(raw[of])), lambda raw: median(raw[of]) < most
-    )
+    return Line(name, title, f"< {shown(most)}", lambda raw: shown(median(raw[of])), lambda raw: median(raw[of]) < most)
 
 
 def _zero(name: str, title: str, of: str, beside: str) -> Line:

@@ -69,8 +69,12 @@ def pss_bytes(root: int) -> int:
 
 
 def rss_bytes() -> int:
-    """Resident memory of this process now."""
-    return _status_bytes("VmRSS")
+    """Resident memory of this process now, exactly: /proc's quicker counts lag behind by some hundred KB."""
+    return next(
+        int(line.split()[1]) * 1024
+        for line in (_PROC / "self" / "smaps_rollup").read_text().splitlines()
+        if line.startswith("Rss:")
+    )
 
 
 def peak_rss_bytes() -> int:
@@ -85,6 +89,7 @@ def _status_bytes(field: str) -> int:
     raise LookupError(f"/proc/self/status has no {field}")
 
 
-def mappings() -> int:
-    """Memory mappings of this process."""
-    return len((_PROC / "self" / "maps").read_text().splitlines())
+def file_mappings() -> set[tuple[str, str]]:
+    """The (addresses, inode) of each mapped file of this process; shared memory is always one."""
+    lines = (line.split() for line in (_PROC / "self" / "maps").read_text().splitlines())
+    return {(line[0], line[4]) for line in lines if line[4] != "0"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import FigureResult, Spread, WorkloadResult
-from benchmarks.workloads import CONTENDERS, LIMIT, TORCH
+from benchmarks.workloads import CONTENDERS
 
 
 @dataclass
@@ -109,9 +109,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _failures(workloads: Iterable[WorkloadResult], figures: Iterable[FigureResult]) -> list[str]:
     lines = [
-        f"{result.workload.name}, {name}: {error}"
-        for result in workloads
-        for name, error in result.errors.items()
+        f"{result.workload.name}, {name}: {error}" for result in workloads for name, error in result.errors.items()
     ]
     # Probes fail a group at a time: each error once.
     return lines + list(dict.fromkeys(f"{figure.name}, {figure.error}" for figure in figures if figure.error))
@@ -133,12 +131,8 @@ def times(spread: Spread | None, least: float | None = None) -> str:
     return f"{spread.median:.2f}× ({spread.low:.2f}–{spread.high:.2f}{target})"
 
 
-def target_cells(result: WorkloadResult) -> tuple[str, str]:
-    workload = result.workload
-    return (
-        times(result.ratio(TORCH), workload.least_of_torch),
-        times(result.ratio(LIMIT), workload.least_of_limit),
-    )
+def target_cells(result: WorkloadResult) -> list[str]:
+    return [times(result.ratio(to), least) for to, least in result.targets()]
 
 
 def cost(result: WorkloadResult, contender: str) -> str:
@@ -149,5 +143,3 @@ def cost(result: WorkloadResult, contender: str) -> str:
 
 def mark(met: bool | None) -> str:
     return {True: "met", False: "missed", None: ""}[met]
-
-

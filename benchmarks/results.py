@@ -35,7 +35,7 @@ class Spread:
 
 @dataclass
 class WorkloadResult:
-    """All rounds of a workload, by contender; a contender that failed has an error instead of the rest of its rounds."""
+    """All rounds of a workload, by contender; one that failed has an error instead of the rest of its rounds."""
 
     workload: Workload
     rounds: dict[str, list[Round]] = field(default_factory=dict)
@@ -66,10 +66,13 @@ class WorkloadResult:
     def peak_pss(self, contender: str) -> int | None:
         return max((one.pss_bytes for one in self.rounds.get(contender, [])), default=None)
 
+    def targets(self) -> tuple[tuple[str, float | None], ...]:
+        """Whom Stoker is held against, and how many times as fast it is to be."""
+        return (TORCH, self.workload.least_of_torch), (LIMIT, self.workload.least_of_limit)
+
     def verdict(self) -> bool | None:
         """Whether Stoker is as fast as it is to be; None where nothing can be said."""
-        targets = ((TORCH, self.workload.least_of_torch), (LIMIT, self.workload.least_of_limit))
-        found = [(self.ratio(to), least) for to, least in targets if least is not None]
+        found = [(self.ratio(to), least) for to, least in self.targets() if least is not None]
         if not found or any(ratio is None for ratio, _ in found):
             return None
         return all(ratio.median >= least for ratio, least in found if ratio is not None)

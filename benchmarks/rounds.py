@@ -18,17 +18,18 @@ from benchmarks import memory
 from benchmarks.results import Round, WorkloadResult
 from benchmarks.workloads import Workload
 
-_WARM_UP_S = 180.0  # an epoch of the slowest peer, with room
+_START_SLACK_S = 60.0  # for imports, the dataset and the workers
 _ROUND_SLACK_S = 60.0
 _STOP_S = 15.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure."""
+    """How long to measure, after a warm-up of an epoch or at most `warm_up` seconds."""
 
     rounds: int
     seconds: float
+    warm_up: float
     shuffle: bool
     scratch: Path
 
@@ -42,9 +43,10 @@ class Child:
 
     def __init__(self, contender: str, workload: str, settings: Settings) -> None:
         command = [sys.executable, "-m", "benchmarks.child", contender, workload, str(settings.scratch)]
-        self._stderr = tempfile.TemporaryFile()
+        self._warm_up = settings.warm_up
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by stop()
         self._process = subprocess.Popen(
-            command + ["--shuffle"] * settings.shuffle,
+            [*command, f"--warm-up={settings.warm_up}", *["--shuffle"] * settings.shuffle],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -53,7 +55,7 @@ class Child:
         self._buffer = b""
 
     def wait_ready(self) -> None:
-        self._answer(_WARM_UP_S)
+        self._answer(self._warm_up + _START_SLACK_S)
 
     def round(self, seconds: float) -> Round:
         self._send(f"round {seconds}")
@@ -106,9 +108,7 @@ class Child:
 class Race:
     """All contenders of one workload, alive and warm at once, measured one at a time."""
 
-    def __init__(
-        self, workload: Workload, settings: Settings, on_step: Callable[[str, WorkloadResult], None]
-    ) -> None:
+    def __init__(self, workload: Workload, settings: Settings, on_step: Callable[[str, WorkloadResult], None]) -> None:
         self._workload = workload
         self._settings = settings
         self._on_step = on_step

@@ -10,8 +10,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.report import Report, amount, cost, mark, target_cells
-from benchmarks.results import WorkloadResult
+from benchmarks.report import Report, amount, cost, mark
+from benchmarks.results import Spread, WorkloadResult
 from benchmarks.workloads import CONTENDERS, STOKER
 
 
@@ -53,13 +53,18 @@ class Screen:
 
 
 def _throughput(results: list[WorkloadResult]) -> Table:
-    table = Table(title="Throughput", title_justify="left")
-    for head in ("workload", *CONTENDERS, "Stoker/torch", "Stoker/limit", ""):
+    table = Table(title="Throughput, and Stoker's ratios beside what they are to be", title_justify="left")
+    for head in ("workload", *CONTENDERS, "/torch", "/limit", ""):
         table.add_column(head, style="bold" if head == STOKER else "")
     for result in results:
         cells = (amount(result.throughput(name)) for name in CONTENDERS)
         name = f"{result.workload.name}, {result.workload.unit}"
-        table.add_row(name, *cells, *target_cells(result), _coloured(result.verdict()))
+        table.add_row(
+            name,
+            *cells,
+            *(_short(result.ratio(to), least) for to, least in result.targets()),
+            _coloured(result.verdict()),
+        )
     return table
 
 
@@ -76,6 +81,11 @@ def _figures(report: Report) -> Table:
     for figure in report.figures:
         table.add_row(figure.title, figure.value, figure.target, _coloured(figure.met))
     return table
+
+
+def _short(ratio: Spread | None, least: float | None) -> str:
+    found = "–" if ratio is None else f"{ratio.median:.2f}×"
+    return found if least is None else f"{found} of {least:g}"
 
 
 def _coloured(met: bool | None) -> Text:

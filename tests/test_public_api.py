@@ -16,9 +16,7 @@ FRAMEWORKS = ["torch", "jax", "tensorflow", "tinygrad", "ray", "sklearn", "scipy
 
 
 def in_a_fresh_process(script: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 
 

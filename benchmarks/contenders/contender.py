@@ -56,7 +56,7 @@ class Count:
 class Contender(Protocol):
     """Warmed up once, then measured in rounds, then closed."""
 
-    def warm_up(self) -> None: ...
+    def warm_up(self, most_seconds: float) -> None: ...
     def run(self, seconds: float) -> Count: ...
     def close(self) -> None: ...
 
@@ -72,9 +72,13 @@ class Stream:
     epoch: int
     closer: Callable[[], None]
 
-    def warm_up(self) -> None:
+    def warm_up(self, most_seconds: float) -> None:
+        """Takes one epoch, or as much of it as there is time for."""
+        end = perf_counter() + most_seconds
         for _ in range(self.epoch):
             next(self.batches)
+            if perf_counter() >= end:
+                return
 
     def run(self, seconds: float) -> Count:
         self._take(LEAD_IN_S, LEAD_IN_BATCHES)
@@ -83,10 +87,9 @@ class Stream:
         return Count(count, elapsed, memory.cpu_seconds(os.getpid()) - before)
 
     def _take(self, seconds: float, least: int) -> tuple[int, float]:
-        count, begin = 0, perf_counter()
+        begin = perf_counter()
         end = begin + seconds
-        for _ in self.batches:
-            count += 1
+        for count, _ in enumerate(self.batches, start=1):
             if (now := perf_counter()) >= end and count >= least:
                 return count, now - begin
         raise RuntimeError("the loader ended, though it was to go on without end")

@@ -72,8 +72,8 @@ class Bare:
             self._pipes.append(here)
             self._processes.append(process)
 
-    def warm_up(self) -> None:
-        self.run(0.5)
+    def warm_up(self, most_seconds: float) -> None:
+        self.run(min(0.5, most_seconds))
 
     def run(self, seconds: float) -> Count:
         for pipe in self._pipes:

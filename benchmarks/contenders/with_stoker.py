@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import stoker
-
 from benchmarks.contenders.contender import PREFETCH, Job, Stream
 
 

@@ -21,6 +21,12 @@ _FOREIGN = {
 }
 
 
+def pytest_collection_finish() -> None:
+    """Collecting these tests imports four frameworks: keep their objects out of each later gc.collect()."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(params=_COMMON)
 def dtype(request: pytest.FixtureRequest) -> np.dtype:
     """A type that each framework has."""

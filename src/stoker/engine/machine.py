@@ -7,8 +7,9 @@ A batch's life:
                         Died ────┘  (issued again, to another worker)
 
 Credit: at most ``window`` batches are issued and not yet delivered. A worker has at most ``depth`` of them, one being
-made and the others waiting in its pipe, so that it never idles between two. If all credit is used up and a worker
-idles while another has one waiting (it sits behind a slow batch), that one is recalled and sent to the idle worker.
+made and the others waiting in its pipe, so that it never idles between two. A batch that waits behind a slow one is
+recalled and sent to another worker: when a worker idles and all credit is used up, or, where order does not matter,
+when a whole window of later batches has overtaken it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class _Entry:
     deaths: int = 0
     cause: str = ""  # of the last death; with ``doomed``, what the consumer will be told
     doomed: bool = False
+    recalled_from: int = -1  # a worker that was too slow for it
 
 
 @dataclass(slots=True)
@@ -160,6 +162,7 @@ class Machine:
         if event.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(event.ticket))
         else:
+            self._entries[event.ticket].recalled_from = event.worker
             self._again.append(event.ticket)
         return self._fill([])
 
@@ -221,29 +224,23 @@ class Machine:
 
     def _fill(self, out: list[Instruction]) -> list[Instruction]:
         """Uses up the credit, then lets idle workers help out others."""
-        while True:
-            number = self._least_busy()
-            worker = self._workers[number]
-            if len(worker.tickets) >= self._depth:
-                return out
-            ticket = self._issue()
-            if ticket is None:
-                break
+        while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
             entry = self._entries[ticket]
-            worker.tickets.append(ticket)
+            self._workers[number].tickets.append(ticket)
             out.append(Send(number, ticket, entry.batch, entry.slot))
-        if not worker.tickets:
-            self._relieve(out)
+        self._relieve(out, idle=number is not None and not self._workers[number].tickets)
         if self._asked and self._exhausted and not self._entries:
             self._asked = False
             out.append(Finish())
         return out
 
-    def _least_busy(self) -> int:
-        best, least = 0, self._depth
+    def _least_busy(self) -> int | None:
+        """The worker to give the next ticket to, or None if all have enough."""
+        avoided = self._entries[self._again[0]].recalled_from if self._again else -1
+        best, least = None, self._depth
         for number, worker in enumerate(self._workers):
             count = len(worker.tickets)
-            if count < least:
+            if count < least and (number != avoided or not count):
                 best, least = number, count
                 if not count:
                     break
@@ -270,9 +267,18 @@ class Machine:
         self._slots += 1
         return self._slots - 1
 
-    def _relieve(self, out: list[Instruction]) -> None:
-        """A worker idles and there is no more to send: take back what waits behind another's slow batch."""
+    def _relieve(self, out: list[Instruction], *, idle: bool) -> None:
+        """Takes back what waits behind a slow batch, if a worker idles or too many others have overtaken it."""
+        if self._in_order and not idle:
+            return
         for number, worker in enumerate(self._workers):
-            if len(worker.tickets) > 1 and not worker.recall_missed:
+            if len(worker.tickets) < 2 or worker.recall_missed:
+                continue
+            if idle or self._is_overtaken(worker.tickets[-1]):
                 out.append(Recall(number))
                 return
+
+    def _is_overtaken(self, ticket: int) -> bool:
+        """Only once: behind another slow batch it stays, or two slow workers would pass it to and fro."""
+        entry = self._entries.get(ticket)
+        return entry is not None and entry.recalled_from < 0 and self._next_ticket - ticket > self._window

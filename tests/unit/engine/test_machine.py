@@ -212,6 +212,26 @@ def test_a_slow_batch_holds_up_nothing_but_itself():
     assert (again.worker, again.batch) == (1, first[2].batch)
 
 
+def test_out_of_order_a_batch_that_a_window_of_others_has_overtaken_goes_to_another_worker():
+    machine = started(workers=2, window=4, in_order=False)
+    queue = sends(machine.handle(Sought(iter(batches(30, 30)))))
+    stuck, waiting = (send for send in queue if send.worker == 0)
+    for _ in range(9):  # worker 1 goes on, worker 0 does not
+        send = next(send for send in queue if send.worker == 1)
+        queue.remove(send)
+        for event in (Asked(), Finished(done(send))):
+            instructions = machine.handle(event)
+            queue.extend(sends(instructions))
+            if Recall(0) in instructions:
+                victim = [send for send in queue if send.worker == 0][-1]
+                queue.remove(victim)
+                queue.extend(sends(machine.handle(Recalled(0, victim.ticket))))
+            if any(send.worker == 1 and send.batch == waiting.batch for send in queue):
+                assert stuck in queue
+                return
+    pytest.fail("the batch that waits behind the stuck one was left there")
+
+
 def test_a_recall_that_came_too_late_is_not_repeated_at_once():
     machine = started(workers=2, window=4)
     first = sends(machine.handle(Sought(iter(batches(4)))))

@@ -1,0 +1,86 @@
+"""A worker that dies is noticed at once, never hangs the consumer, and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from stoker import Loader, Processes, WorkerDied
+from tests.datasets import Augmented, Deadly, KilledOnce, Rows
+from tests.streams import assert_same, epochs
+
+STARTS = ["nursery", "fork", "spawn"]
+
+
+@pytest.fixture
+def expected():
+    with Loader(Augmented(100), 5, shuffle=True) as loader:
+        return epochs(loader, 2)
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_the_stream_is_the_same_as_without_the_death(tmp_path, start, number, expected, caplog):
+    """Contract: exactly once, whatever dies."""
+    dataset = KilledOnce(str(tmp_path / "killed"), 100, number)
+    with Loader(dataset, 5, shuffle=True, workers=Processes(2, start=start)) as loader:
+        assert_same(epochs(loader, 2), expected)
+    assert [record.message for record in caplog.records if signal.Signals(number).name in record.message]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_batch_that_always_kills_its_worker_is_given_up_in_its_turn(start):
+    with Loader(Deadly(40), 5, workers=Processes(2, start=start)) as loader:
+        iterator = iter(loader)
+        assert [int(next(iterator)[0, 0]) for _ in range(2)] == [0, 5]
+        with pytest.raises(WorkerDied, match=r"samples 10 to 14 of epoch 0.*3 times.*exit code 3"):
+            next(iterator)
+        assert [int(batch[0, 0]) for batch in iterator] == [15, 20, 25, 30, 35]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_workers_killed_from_outside_again_and_again(start, expected):
+    with Loader(Augmented(100), 5, shuffle=True, workers=Processes(3, start=start)) as loader:
+        got = []
+        for _ in range(2):
+            got.append([])
+            for step, batch in enumerate(loader):
+                got[-1].append({key: value.copy() for key, value in batch.items()})
+                if step % 3 == 0:
+                    workers = [p for p in psutil.Process().children(recursive=True) if not is_nursery(p)]
+                    if workers:
+                        workers[step % len(workers)].kill()
+        assert_same(got, expected)
+
+
+def is_nursery(process: psutil.Process) -> bool:
+    """Workers of a nursery look like it: the one that is our own child is the nursery itself."""
+    try:
+        own_child = process.ppid() == os.getpid()
+        return own_child and "nursery import main" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_the_nursery_itself_may_die(expected):
+    with Loader(Augmented(100), 5, shuffle=True, workers=Processes(2)) as loader:
+        got = [[]]
+        for step, batch in enumerate(loader):
+            got[-1].append({key: value.copy() for key, value in batch.items()})
+            if step == 4:
+                (nursery,) = psutil.Process().children()
+                nursery.kill()
+        got.extend(epochs(loader, 1))
+        assert_same(got, expected)
+
+
+def test_a_worker_that_dies_making_the_dataset_is_an_error():
+    class Crashing(Rows):
+        def __init__(self):
+            os._exit(5)
+
+    with Loader(Crashing, 5, workers=Processes(2)) as loader, pytest.raises(WorkerDied, match="exit code 5"):
+        len(loader)
