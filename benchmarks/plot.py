@@ -12,7 +12,7 @@ from benchmarks.workloads import LIMIT, LOADERS, STOKER
 
 _ACCENT, _PEER, _INK, _FAINT = "#d9480f", "#b8c0c8", "#212529", "#868e96"
 _COLUMNS = 2
-_RATES_AT, _FACTORS_AT = 1.06, 2.05  # columns of text, in units of the longest bar
+_RATES_AT, _FACTORS_AT = 1.45, 2.05  # columns of text, in units of the longest bar
 
 
 def draw(results: Sequence[WorkloadResult], path: Path) -> None:
@@ -49,8 +49,7 @@ def _draw_panel(panel: Any, result: WorkloadResult) -> None:
         ours = name == STOKER
         style = {"va": "center", "fontsize": 8.5, "color": _INK, "fontweight": "bold" if ours else "normal"}
         panel.barh(place, rates[name] / longest, height=0.68, color=_ACCENT if ours else _PEER)
-        rate = f"{amount(result.throughput(name))} {result.workload.unit}"
-        panel.text(_RATES_AT, place, rate, ha="left", **style)
+        panel.text(_RATES_AT, place, amount(result.throughput(name)), ha="right", **style)
         panel.text(_FACTORS_AT, place, _factor(result, name), ha="right", **style)
     bottom, top = len(names) - 0.5, -0.5
     panel.plot([0, 0], [bottom, top], color=_FAINT, linewidth=0.8)
@@ -63,7 +62,9 @@ def _draw_panel(panel: Any, result: WorkloadResult) -> None:
     panel.tick_params(length=0)
     for spine in panel.spines.values():
         spine.set_visible(False)
-    panel.set_title(f"{result.workload.name} · {result.workload.title}", loc="left", fontsize=9.5, color=_INK, pad=5)
+    workload = result.workload
+    title = f"{workload.name} · {workload.title}, {workload.unit}"
+    panel.set_title(title, loc="left", fontsize=9.5, color=_INK, pad=5)
 
 
 def _factor(result: WorkloadResult, name: str) -> str:
@@ -71,7 +72,10 @@ def _factor(result: WorkloadResult, name: str) -> str:
     ratio = result.ratio(LIMIT if name == STOKER else name)
     if ratio is None:
         return ""
-    return f"{ratio.median:.0%} of limit" if name == STOKER else f"{ratio.median:.2g}×"
+    if name == STOKER:
+        return f"{ratio.median:.0%} of limit"
+    digits = 0 if ratio.median >= 10 else 1 if ratio.median >= 2 else 2
+    return f"{ratio.median:.{digits}f}×"
 
 
 def _explain(panel: Any) -> None:

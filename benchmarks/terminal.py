@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
@@ -14,6 +14,8 @@ from benchmarks.report import Report, amount, cost, mark
 from benchmarks.results import Spread, WorkloadResult
 from benchmarks.workloads import CONTENDERS, STOKER
 
+_PAPER = 140
+
 
 class Screen:
     """Shows a report. Redraws only between rounds, so that nothing is drawn while something is measured."""
@@ -22,7 +24,10 @@ class Screen:
         self._report = report
         self._running: WorkloadResult | None = None
         self._begin = monotonic()
-        self._live = Live(auto_refresh=False, vertical_overflow="visible")
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=_PAPER)  # a file or a pipe has no width of its own
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="visible")
 
     def __enter__(self) -> Screen:
         self._live.start()

@@ -115,7 +115,7 @@ class Failing(Rows):
 
             raise LocalError("only here")
         if self.kind == "os":
-            open("/no/such/file")
+            os.stat("/no/such/file")
         if self.kind == "stop":
             raise StopIteration
         raise ValueError("thirteen")

@@ -13,7 +13,7 @@ from benchmarks.contenders.contender import PREFETCH, Job, Stream
 def open_loader(job: Job) -> Stream:
     workload = job.workload
     loader: Any = DataLoader(
-        job.dataset,  # type: ignore[arg-type]
+        job.dataset,
         workload.batch_size,
         shuffle=job.shuffle,
         num_workers=workload.workers,

@@ -49,4 +49,5 @@ def _state_at(step: int) -> dict[str, Any]:
     """
     from stoker.plan import Cursor, Plan, to_state
 
-    return to_state(Cursor(position=step * _BATCH), Plan(10**9, _BATCH, shuffle=True))
+    state: dict[str, Any] = to_state(Cursor(position=step * _BATCH), Plan(10**9, _BATCH, shuffle=True))
+    return state

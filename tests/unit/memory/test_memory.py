@@ -65,19 +65,25 @@ def test_a_lease_ends_when_the_last_view_is_gone():
     root = leases.root(3, mapping, 1000)
     view = np.ndarray((10,), np.int32, root, 64)
     part = view[2:5]
-    torch = None
-    try:
-        import torch
-    except ImportError:
-        pass
-    tensor = torch.from_numpy(part) if torch else None
-    del root, view, part
+    del root, view
     gc.collect()
-    if tensor is not None:
-        assert not leases.ended
-        del tensor
-        gc.collect()
+    assert not leases.ended
+    part[:] = 1
+    del part
+    gc.collect()
     assert list(leases.ended) == [3]
+    slots.close()
+
+
+def test_a_tensor_over_a_batch_holds_its_lease():
+    torch = pytest.importorskip("torch")
+    slots, leases = Slots.create(), Leases()
+    tensor = torch.from_numpy(np.ndarray((10,), np.int32, leases.root(0, slots.reserve(0, 0, 100), 100)))[3:]
+    gc.collect()
+    assert not leases.ended
+    del tensor
+    gc.collect()
+    assert list(leases.ended) == [0]
     slots.close()
 
 
