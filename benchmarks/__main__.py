@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.* and docs/images/bench.png."""
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.* and docs/images/bench.png.
+
+A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,14 @@ from benchmarks.workloads import WORKLOADS
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
 _PLOT = _HERE.parent / "docs" / "images" / "bench.png"
+_REAL, _SMOKE = "latest", "smoke"
 _WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet machine
 _FIGURES = "figures"  # what --only calls the single figures
 
 
 @dataclass(frozen=True)
 class Options:
+    name: str  # of the files that are written
     only: Sequence[str]
     rounds: int
     seconds: float
@@ -45,8 +50,9 @@ def _options() -> Options:
     if unknown := set(only) - set(names):
         parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {', '.join(names)}")
     if given.quick:
-        return Options(only, 1, 0.3, 0.5, given.shuffle, 1)
-    return Options(only, given.rounds, given.seconds, _WARM_UP_S, given.shuffle, None)
+        return Options(_SMOKE, only, 1, 0.3, 0.5, given.shuffle, 1)
+    name = _REAL if set(only) == set(names) else _SMOKE
+    return Options(name, only, given.rounds, given.seconds, _WARM_UP_S, given.shuffle, None)
 
 
 def main() -> None:
@@ -59,12 +65,14 @@ def main() -> None:
         for name, workload in WORKLOADS.items():
             if name in options.only:
                 report.workloads.append(Race(workload, settings, screen.step).run())
-                report.write(_RESULTS)  # after each, so that a run that is cut short has something to show
+                report.write(
+                    _RESULTS, options.name
+                )  # after each, so that a run that is cut short has something to show
         if _FIGURES in options.only:
             for group in figures.groups():
                 report.figures += figures.measure(group, options.runs, screen.step)
-    report.write(_RESULTS)
-    plot.draw(report.workloads, _PLOT)
+    report.write(_RESULTS, options.name)
+    plot.draw(report.workloads, _PLOT if options.name == _REAL else _RESULTS / f"{options.name}.png")
 
 
 if __name__ == "__main__":

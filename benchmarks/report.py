@@ -21,11 +21,11 @@ class Report:
     workloads: list[WorkloadResult] = field(default_factory=list)
     figures: list[FigureResult] = field(default_factory=list)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self._plain(), indent=1, ensure_ascii=False)
-        (folder / "latest.json").write_text(text + "\n", encoding="utf-8")
-        (folder / "latest.md").write_text(self.markdown(), encoding="utf-8")
+        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        (folder / f"{name}.md").write_text(self.markdown(), encoding="utf-8")
 
     def _plain(self) -> dict[str, Any]:
         return {

@@ -45,7 +45,9 @@ class Screen:
             self._live.console.print(doing, highlight=False)
 
     def _tables(self) -> list[RenderableType]:
-        results = [*self._report.workloads, *([self._running] if self._running else [])]
+        results = list(self._report.workloads)
+        if self._running is not None and self._running not in results:
+            results.append(self._running)
         tables: list[RenderableType] = []
         if results:
             tables += [_throughput(results), _costs(results)]

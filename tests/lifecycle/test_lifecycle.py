@@ -37,8 +37,7 @@ def test_breaking_off_begins_the_next_epoch_next_time(backend):
 def test_an_exception_in_the_loop_leaves_the_loader_usable(backend):
     with Loader(Rows(40), 5, workers=backend) as loader:
         with pytest.raises(ZeroDivisionError):
-            for batch in loader:
-                first(batch) // 0
+            [first(batch) // 0 for batch in loader]
         assert [first(batch) for batch in loader] == list(range(0, 40, 5))
 
 

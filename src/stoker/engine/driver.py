@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from stoker.collate.tree import map_leaves
 from stoker.engine.machine import Machine
@@ -37,8 +36,7 @@ HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; furt
 log = logging.getLogger("stoker")
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A batch for the consumer, or the error to raise in its place."""
 
     batch: Batch
@@ -98,7 +96,7 @@ class Driver:
         delivery, self._delivery, self._asked = self._delivery, None, False
         if delivery is None or not waited:
             return delivery
-        return Delivery(delivery.batch, delivery.data, delivery.done, delivery.error, waited)
+        return delivery._replace(waited=waited)
 
     def _hear(self, *, block: bool) -> None:
         for news in self._backend.wait(block):

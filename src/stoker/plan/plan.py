@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 from stoker.plan.order import Chunked, Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import derive
@@ -17,8 +17,7 @@ _SHUFFLE_KEY, _BATCH_SEED = (
 )  # domains: a shuffle key and an augmentation seed never come from the same parts
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """One shard's share of a round.
 
     Attributes:

@@ -6,15 +6,13 @@ request that was sent comes back from ``wait`` just once: as ``Done``, as ``Fail
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from stoker.memory import Packed
 from stoker.plan import Batch
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """Make this batch of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far."""
 
     ticket: int
@@ -24,8 +22,7 @@ class Request:
     capacity: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(NamedTuple):
     """Where a worker's time went, in nanoseconds, up to the end of one request."""
 
     idle: int = 0
@@ -33,8 +30,7 @@ class Timing:
     write: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The batch lies in the slot."""
 
     worker: int
@@ -46,8 +42,7 @@ class Done:
     timing: Timing
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """The user's code raised; ``error`` is to be raised where the batch would have come."""
 
     worker: int
@@ -57,8 +52,7 @@ class Failed:
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class Death:
+class Death(NamedTuple):
     """A worker has ended; whatever it had been sent and not answered is lost. ``cause``: ``SIGKILL (-9)``."""
 
     worker: int

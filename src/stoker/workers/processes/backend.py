@@ -40,6 +40,7 @@ class ProcessesBackend:
         self._slots = slots
         self._answers, self._answering = os.pipe()
         os.set_blocking(self._answers, False)
+        self._watch([])
         self._requests: dict[int, tuple[int, int]] = {}  # worker -> our two ends of its pipe: read, write
         self._closed = False
 
@@ -112,12 +113,17 @@ class ProcessesBackend:
     def _listen(self, timeout: float | None) -> tuple[list[tuple[int, ...]], dict[int, int]]:
         """Waits for something to happen, then gives all answers there are, and the deaths the launcher knows of."""
         watched = self._launcher.watched()
-        poll = select.poll()
-        for fd in (self._answers, *watched):
-            poll.register(fd, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(None if timeout is None else timeout * 1000)}
-        deaths = self._launcher.deaths() if ready.intersection(watched) else {}
+        if watched != self._polled:
+            self._watch(watched)
+        ready = self._poll.poll(None if timeout is None else timeout * 1000)
+        deaths = self._launcher.deaths() if any(fd != self._answers for fd, _ in ready) else {}
         return self._read(), deaths
+
+    def _watch(self, watched: list[int]) -> None:
+        self._polled = watched
+        self._poll = select.poll()
+        for fd in (self._answers, *watched):
+            self._poll.register(fd, select.POLLIN)
 
     def _read(self) -> list[tuple[int, ...]]:
         try:
