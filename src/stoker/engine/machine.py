@@ -50,13 +50,13 @@ class _Entry:
     deaths: int = 0
     cause: str = ""  # of the last death; with ``doomed``, what the consumer will be told
     doomed: bool = False
-    recalled_from: int = -1  # a worker that was too slow for it
 
 
 @dataclass(slots=True)
 class _Worker:
     tickets: deque[int] = field(default_factory=deque)  # sent and not answered, in order
     recall_missed: bool = False  # it had begun all it had: ask again only after it has answered
+    stalled: bool = False  # a batch had to be taken back from it: it gets no more before it has answered
 
 
 class Machine:
@@ -129,7 +129,7 @@ class Machine:
             worker.tickets.remove(outcome.ticket)
         except ValueError:
             raise BugError(f"worker {outcome.worker} answered ticket {outcome.ticket}, which it never had") from None
-        worker.recall_missed = False
+        worker.recall_missed = worker.stalled = False
         if outcome.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(outcome.ticket))
         else:
@@ -162,7 +162,7 @@ class Machine:
         if event.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(event.ticket))
         else:
-            self._entries[event.ticket].recalled_from = event.worker
+            worker.stalled = True
             self._again.append(event.ticket)
         return self._fill([])
 
@@ -236,11 +236,10 @@ class Machine:
 
     def _least_busy(self) -> int | None:
         """The worker to give the next ticket to, or None if all have enough."""
-        avoided = self._entries[self._again[0]].recalled_from if self._again else -1
         best, least = None, self._depth
         for number, worker in enumerate(self._workers):
             count = len(worker.tickets)
-            if count < least and (number != avoided or not count):
+            if count < least and not worker.stalled:
                 best, least = number, count
                 if not count:
                     break
@@ -274,11 +273,6 @@ class Machine:
         for number, worker in enumerate(self._workers):
             if len(worker.tickets) < 2 or worker.recall_missed:
                 continue
-            if idle or self._is_overtaken(worker.tickets[-1]):
+            if idle or self._next_ticket - worker.tickets[-1] > self._window:
                 out.append(Recall(number))
                 return
-
-    def _is_overtaken(self, ticket: int) -> bool:
-        """Only once: behind another slow batch it stays, or two slow workers would pass it to and fro."""
-        entry = self._entries.get(ticket)
-        return entry is not None and entry.recalled_from < 0 and self._next_ticket - ticket > self._window
