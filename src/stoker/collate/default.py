@@ -57,8 +57,6 @@ class Collation:
         return _others(values, path, indices)
 
     def _arrays(self, values: list[Any], path: str, indices: Sequence[int]) -> Any:
-        if not all(issubclass(cls, np.ndarray) for cls in set(map(type, values))):
-            raise _mixed(values, path, indices)
         if values[0].dtype == object or isinstance(values[0], np.ma.MaskedArray):
             return Objects(values)
         return self._stack(values, path, indices)
@@ -108,19 +106,16 @@ class Collation:
 
 def stack_arrays(arrays: list[Array], path: str, indices: Sequence[int]) -> Stack:
     """A column of arrays of one shape; ragged ones are an error that names the two samples."""
-    shape, dtype, count = arrays[0].shape, arrays[0].dtype, len(arrays)
-    shapes = [array.shape for array in arrays]
-    if shapes.count(shape) != count:
-        other = next(k for k in range(count) if shapes[k] != shape)
-        raise CollateError(
-            f"{path} is ragged: it has shape {shape} in sample {indices[0]} and {shapes[other]} in sample "
-            f"{indices[other]}. Give arrays of one shape, or pass collate=stoker.pad to fill them up, "
-            f"or your own collate=function(list of samples) -> batch"
-        )
-    dtypes = [array.dtype for array in arrays]
-    if dtypes.count(dtype) != count:
+    try:
+        dtypes = [array.dtype for array in arrays]
+    except AttributeError:
+        raise _mixed(arrays, path, indices) from None
+    dtype = dtypes[0]
+    if dtypes.count(dtype) != len(arrays):
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            raise _mixed(arrays, path, indices)
         dtype = np.result_type(*dtypes)
-    return Stack(arrays, (count, *shape), dtype)
+    return Stack(arrays, dtype, path, indices)
 
 
 def _numbers(values: list[Any], path: str, indices: Sequence[int]) -> Any:
