@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
 from stoker.bridges import Framework, bridge
-from stoker.engine import Delivery, Driver, Machine
+from stoker.engine import Driver, Machine
 from stoker.errors import ClosedError
 from stoker.memory import Slots
 from stoker.observe import Meter, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
-from stoker.workers import Inline, MakeBackend, Workers, workers_of
+from stoker.workers import Inline, MakeBackend, Processes, Workers, workers_of
 from stoker.workers.worker import Job
 
 B = TypeVar("B")
 
 _ON_ERROR = ("raise", "skip")
+_RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
 
 
 class Loader(Generic[B]):
@@ -168,24 +169,20 @@ class Loader(Generic[B]):
         while not self._cursor.at_end(plan):
             if not self._in_step:
                 self._in_step = True
-                driver.seek(_endless(plan, self._cursor), plan.length)
+                driver.seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
             delivery = driver.take()
             assert delivery is not None
             if delivery.error is not None:
                 self._failed = delivery.batch
                 raise _not_stop_iteration(delivery.error)
             self._cursor.deliver(delivery.batch, plan)
-            if self._note(delivery):
+            assert delivery.made is not None
+            self._meter.delivered(delivery.made, delivery.idle, driver.waited)
+            if delivery.made.samples:  # else all were skipped, and there is nothing to hand over
                 return self._bridge(delivery.data) if self._bridge else delivery.data  # type: ignore[no-any-return]
         self._cursor.next_epoch()
         self._iteration = None
         raise StopIteration
-
-    def _note(self, delivery: Delivery) -> bool:
-        """False for a batch of which every sample was skipped: there is nothing to hand over."""
-        assert delivery.done is not None
-        self._meter.delivered(delivery.done, delivery.waited)
-        return delivery.done.samples > 0
 
     def _jump(self, cursor: Cursor) -> None:
         self._check_usable()
@@ -215,6 +212,12 @@ class Loader(Generic[B]):
             self._job = self._make_backend = None
             self._finalizer = weakref.finalize(self, _close_in, self._driver, self._owner)
         return self._driver
+
+    def _longest_run(self, plan: Plan) -> int:
+        """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
+        if not isinstance(self._workers, Processes) or not self._in_order:
+            return 1
+        return max(1, plan.rounds // (_RUNS_PER_WORKER * self._workers.n))
 
     def _check_usable(self) -> None:
         if self._closed:

@@ -1,4 +1,4 @@
-"""``python -m tests.soak --minutes 5``: prints what was delivered and survived; exits 1 if anything was lost or changed."""
+"""``python -m tests.soak --minutes 5``: what was delivered and survived; exits 1 if anything was lost or changed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def collate(samples: Sequence[Any], indices: Sequence[int] = ()) -> Any:
     Arrays, tensors and numbers become columns; strings, bytes and other objects become ``Objects``; ``None`` in every
     sample stays ``None``. ``indices`` are only for error messages.
     """
-    return Collation(stack_arrays)(samples, indices)
+    return _STACKING(samples, indices)
 
 
 class Collation:
@@ -116,6 +116,9 @@ def stack_arrays(arrays: list[Array], path: str, indices: Sequence[int]) -> Stac
             raise _mixed(arrays, path, indices)
         dtype = np.result_type(*dtypes)
     return Stack(arrays, dtype, path, indices)
+
+
+_STACKING = Collation(stack_arrays)
 
 
 def _numbers(values: list[Any], path: str, indices: Sequence[int]) -> Any:

@@ -1,15 +1,15 @@
 """The state machine: events in, instructions out. It knows no process, pipe, memory or clock.
 
-A batch's life:
+A run's life (a run is one batch, or a few small ones):
 
-    batches ──issue──> sent to a worker ──Finished──> ready ──Deliver──> held ──Released──> its slot is free
-                        │        ^
-                        Died ────┘  (issued again, to another worker)
+    runs ──issue──> sent to a worker ──Finished──> ready ──Deliver──> held ──Released──> its slot is free
+                     │        ^
+                     Died ────┘  (issued again, to another worker, batch by batch)
 
-Credit: at most ``window`` batches are issued and not yet delivered. A worker has at most ``depth`` of them, one being
-made and the others waiting in its pipe, so that it never idles between two. A batch that waits behind a slow one is
-recalled and sent to another worker: when a worker idles and all credit is used up, or, where order does not matter,
-when a whole window of later batches has overtaken it.
+Credit: at most ``window`` runs are issued and not yet delivered. A worker has at most ``depth`` of them, one being made
+and the others waiting in its pipe, so that it never idles between two. A run that waits behind a slow one is recalled
+and sent to another worker: when a worker idles and all credit is used up, or, where order does not matter, when a
+whole window of later runs has overtaken it.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from stoker.engine.messages import (
     Spawn,
 )
 from stoker.errors import BugError
-from stoker.plan import Batch
-from stoker.workers import Outcome
+from stoker.plan import Run
+from stoker.workers import Answer
 
 
 @dataclass(slots=True)
 class _Entry:
-    """A batch that was issued and not yet delivered."""
+    """A run that was issued and not yet delivered."""
 
-    batch: Batch
+    run: Run
     slot: int
-    outcome: Outcome | None = None
+    answer: Answer | None = None
     deaths: int = 0
-    cause: str = ""  # of the last death; with ``doomed``, what the consumer will be told
-    doomed: bool = False
+    cause: str = ""  # of the last death
+    doomed: bool = False  # it has killed too many: the consumer will be told instead
 
 
 @dataclass(slots=True)
 class _Worker:
     tickets: deque[int] = field(default_factory=deque)  # sent and not answered, in order
     recall_missed: bool = False  # it had begun all it had: ask again only after it has answered
-    stalled: bool = False  # a batch had to be taken back from it: it gets no more before it has answered
+    stalled: bool = False  # a run had to be taken back from it: it gets no more before it has answered
 
 
 class Machine:
@@ -64,8 +64,8 @@ class Machine:
 
     Args:
         workers: How many there are.
-        window: Batches that may be issued ahead of the consumer.
-        depth: Batches that a worker may have at a time.
+        window: Runs that may be issued ahead of the consumer.
+        depth: Runs that a worker may have at a time.
         in_order: Deliver in the order of issue; else as they come, epoch after epoch.
         deaths_allowed: After so many deaths over one batch it is given up.
         held_allowed: Slots that the consumer may hold before it gets copies. May be changed at any time.
@@ -87,14 +87,14 @@ class Machine:
         self._in_order = in_order
         self._deaths_allowed = deaths_allowed
         self._workers = [_Worker() for _ in range(workers)]
-        self._batches: Iterator[Batch] = iter(())
+        self._runs: Iterator[Run] = iter(())
         self._exhausted = False
         self._asked = False
         self._next_ticket = 0
-        self._next_delivered = 0  # in order: the ticket whose turn it is
-        self._entries: dict[int, _Entry] = {}  # by ticket, in the order of issue
+        self._entries: dict[int, _Entry] = {}
+        self._order: deque[int] = deque()  # their tickets, in the order of the plan
         self._ready: deque[int] = deque()  # out of order: finished tickets, as they came
-        self._again: deque[int] = deque()  # to be sent again, their worker having died or been relieved of them
+        self._again: deque[int] = deque()  # to be sent again: their worker has died or was relieved of them
         self._abandoned: dict[int, int] = {}  # tickets nobody waits for any more, with their slots
         self._free: list[int] = []  # slots, the last used on top: it is the warmest
         self._slots = 0
@@ -118,35 +118,39 @@ class Machine:
 
     def _on_asked(self, _: Asked) -> list[Instruction]:
         if self._asked:
-            raise BugError("the consumer asked for a batch while it waits for one already")
+            raise BugError("the consumer asked for a run while it waits for one already")
         self._asked = True
-        return self._fill(self._deliver([]))
+        return self._proceed([])
 
     def _on_finished(self, event: Finished) -> list[Instruction]:
-        outcome = event.outcome
-        worker = self._workers[outcome.worker]
+        answer = event.answer
+        worker = self._workers[answer.worker]
         try:
-            worker.tickets.remove(outcome.ticket)
+            worker.tickets.remove(answer.ticket)
         except ValueError:
-            raise BugError(f"worker {outcome.worker} answered ticket {outcome.ticket}, which it never had") from None
+            raise BugError(f"worker {answer.worker} answered ticket {answer.ticket}, which it never had") from None
         worker.recall_missed = worker.stalled = False
-        if outcome.ticket in self._abandoned:
-            self._free.append(self._abandoned.pop(outcome.ticket))
+        if answer.ticket in self._abandoned:
+            self._free.append(self._abandoned.pop(answer.ticket))
         else:
-            self._entries[outcome.ticket].outcome = outcome
+            self._entries[answer.ticket].answer = answer
             if not self._in_order:
-                self._ready.append(outcome.ticket)
-        return self._fill(self._deliver([]))
+                self._ready.append(answer.ticket)
+        return self._proceed([])
 
     def _on_died(self, event: Died) -> list[Instruction]:
-        worker = self._workers[event.worker]
-        lost = [ticket for ticket in worker.tickets if ticket in self._entries]
-        self._free.extend(self._abandoned.pop(ticket) for ticket in worker.tickets if ticket in self._abandoned)
-        if worker.tickets and worker.tickets[0] in self._entries:  # it was at work on the first
-            self._blame(worker.tickets[0], event.cause)
+        tickets = self._workers[event.worker].tickets
         self._workers[event.worker] = _Worker()
-        self._again.extendleft(ticket for ticket in reversed(lost) if not self._entries[ticket].doomed)
-        return self._fill(self._deliver([Spawn(event.worker)]))
+        lost = []
+        for place, ticket in enumerate(tickets):
+            if ticket in self._abandoned:
+                self._free.append(self._abandoned.pop(ticket))
+            elif place:
+                lost.append(ticket)
+            else:  # it was at work on the first
+                lost.extend(self._blamed(ticket, event.cause))
+        self._again.extendleft(reversed(lost))
+        return self._proceed([Spawn(event.worker)])
 
     def _on_released(self, event: Released) -> list[Instruction]:
         self._free.append(event.slot)
@@ -164,7 +168,7 @@ class Machine:
         else:
             worker.stalled = True
             self._again.append(event.ticket)
-        return self._fill([])
+        return self._proceed([])
 
     def _on_sought(self, event: Sought) -> list[Instruction]:
         with_a_worker = {ticket for worker in self._workers for ticket in worker.tickets}
@@ -173,66 +177,82 @@ class Machine:
                 self._abandoned[ticket] = entry.slot
             else:
                 self._free.append(entry.slot)
-        self._entries.clear()
-        self._ready.clear()
-        self._again.clear()
-        self._batches = event.batches
+        for kept in (self._entries, self._order, self._ready, self._again):
+            kept.clear()
+        self._runs = event.runs
         self._exhausted = False
-        self._next_delivered = self._next_ticket
         waiting = [Recall(n) for n, worker in enumerate(self._workers) for _ in range(len(worker.tickets) - 1)]
-        return [*waiting, *self._fill([])]
+        return self._proceed([*waiting])
 
     # What follows from them
 
-    def _blame(self, ticket: int, cause: str) -> None:
+    def _blamed(self, ticket: int, cause: str) -> list[int]:
+        """The tickets to issue again in place of one whose worker has died over it."""
         entry = self._entries[ticket]
+        if entry.run.size > 1:  # one of its batches is to blame: find out which
+            return self._divided(ticket)
         entry.deaths += 1
         entry.cause = cause
-        if entry.deaths >= self._deaths_allowed:
-            entry.doomed = True
-            if not self._in_order:
-                self._ready.append(ticket)
+        if entry.deaths < self._deaths_allowed:
+            return [ticket]
+        entry.doomed = True
+        if not self._in_order:
+            self._ready.append(ticket)
+        return []
 
-    def _deliver(self, out: list[Instruction]) -> list[Instruction]:
-        if not self._asked:
-            return out
-        ticket = self._next_delivered if self._in_order else self._next_ready()
-        entry = self._entries.get(ticket)
-        if entry is None or (entry.outcome is None and not entry.doomed):
-            return out
-        del self._entries[ticket]
-        self._asked = False
-        self._next_delivered += 1
-        if entry.outcome is None:
-            self._free.append(entry.slot)
-            out.append(Fail(entry.batch, entry.cause, entry.deaths))
-        else:
-            self._held += 1
-            out.append(Deliver(entry.batch, entry.outcome, self._held > self.held_allowed))
-        return out
+    def _divided(self, ticket: int) -> list[int]:
+        """Puts runs of single batches in the place of a longer one."""
+        entry = self._entries.pop(ticket)
+        self._free.append(entry.slot)
+        parts = [self._enter(run) for run in entry.run.split()]
+        place = self._order.index(ticket)
+        self._order.remove(ticket)
+        for part in reversed(parts):
+            self._order.insert(place, part)
+        return parts
 
-    def _next_ready(self) -> int:
-        """The first finished batch of the oldest epoch that has any left, or -1."""
-        if not self._ready:
-            return -1
-        epoch = next(iter(self._entries.values())).batch.epoch
-        for position, ticket in enumerate(self._ready):
-            if self._entries[ticket].batch.epoch == epoch:
-                del self._ready[position]
-                return ticket
-        return -1
-
-    def _fill(self, out: list[Instruction]) -> list[Instruction]:
-        """Uses up the credit, then lets idle workers help out others."""
+    def _proceed(self, out: list[Instruction]) -> list[Instruction]:
+        """Delivers what is due, uses up the credit, and lets idle workers help out others."""
+        if self._asked:
+            self._deliver(out)
         while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
             entry = self._entries[ticket]
             self._workers[number].tickets.append(ticket)
-            out.append(Send(number, ticket, entry.batch, entry.slot))
+            out.append(Send(number, ticket, entry.run, entry.slot))
         self._relieve(out, idle=number is not None and not self._workers[number].tickets)
         if self._asked and self._exhausted and not self._entries:
             self._asked = False
             out.append(Finish())
         return out
+
+    def _deliver(self, out: list[Instruction]) -> None:
+        ticket = self._next_due()
+        if ticket is None:
+            return
+        entry = self._entries.pop(ticket)
+        self._asked = False
+        if entry.answer is None:
+            self._free.append(entry.slot)
+            out.append(Fail(entry.run, entry.cause, entry.deaths))
+        else:
+            self._held += 1
+            out.append(Deliver(entry.run, entry.answer, self._held > self.held_allowed))
+
+    def _next_due(self) -> int | None:
+        """Takes the ticket whose turn it is out of its queue, if its run is ready."""
+        if self._in_order:
+            if self._order:
+                entry = self._entries[self._order[0]]
+                if entry.answer is not None or entry.doomed:
+                    return self._order.popleft()
+        elif self._ready:
+            epoch = self._entries[self._order[0]].run.epoch  # the oldest that has any left
+            for ticket in self._ready:
+                if self._entries[ticket].run.epoch == epoch:
+                    self._ready.remove(ticket)
+                    self._order.remove(ticket)
+                    return ticket
+        return None
 
     def _least_busy(self) -> int | None:
         """The worker to give the next ticket to, or None if all have enough."""
@@ -251,13 +271,18 @@ class Machine:
             return self._again.popleft()
         if self._exhausted or len(self._entries) >= self._window:
             return None
-        batch = next(self._batches, None)
-        if batch is None:
+        run = next(self._runs, None)
+        if run is None:
             self._exhausted = True
             return None
+        ticket = self._enter(run)
+        self._order.append(ticket)
+        return ticket
+
+    def _enter(self, run: Run) -> int:
         ticket = self._next_ticket
         self._next_ticket += 1
-        self._entries[ticket] = _Entry(batch, self._take_slot())
+        self._entries[ticket] = _Entry(run, self._take_slot())
         return ticket
 
     def _take_slot(self) -> int:
@@ -267,7 +292,7 @@ class Machine:
         return self._slots - 1
 
     def _relieve(self, out: list[Instruction], *, idle: bool) -> None:
-        """Takes back what waits behind a slow batch, if a worker idles or too many others have overtaken it."""
+        """Takes back what waits behind a slow run, if a worker idles or too many others have overtaken it."""
         if self._in_order and not idle:
             return
         for number, worker in enumerate(self._workers):

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stoker.plan import Batch
-from stoker.workers import Outcome
+from stoker.plan import Run
+from stoker.workers import Answer
 
 # Events
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The consumer wants the next batch."""
+    """The consumer wants the next run: it has handed out all batches of the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A worker has answered: the batch is in its slot, or the user's code raised."""
+    """A worker has answered: the batches of a run are in their slot, or the user's code raised."""
 
-    outcome: Outcome
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """From now on these batches, in this order, and none of those before."""
+    """From now on these runs, in this order, and none of those before."""
 
-    batches: Iterator[Batch]
+    runs: Iterator[Run]
 
 
 Event = Asked | Finished | Died | Released | Recalled | Sought
@@ -67,11 +67,11 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Have this worker make this batch, in this slot."""
+    """Have this worker make this run, in this slot."""
 
     worker: int
     ticket: int
-    batch: Batch
+    run: Run
     slot: int
 
 
@@ -86,23 +86,23 @@ class Recall:
 class Deliver:
     """Hand this over; ``copy``: too many slots are held already, so give copies and release the slot at once."""
 
-    batch: Batch
-    outcome: Outcome
+    run: Run
+    answer: Answer
     copy: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The batch has killed ``deaths`` workers, the last of them by ``cause``: raise."""
+    """The run, a single batch, has killed ``deaths`` workers, the last of them by ``cause``: raise."""
 
-    batch: Batch
+    run: Run
     cause: str
     deaths: int
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """There are no more batches."""
+    """There are no more runs."""
 
 
 Instruction = Spawn | Send | Recall | Deliver | Fail | Finish

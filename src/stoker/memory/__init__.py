@@ -6,6 +6,6 @@ Imports ``errors`` and ``collate``. Nothing here knows of processes: whoever has
 from stoker.memory.codec import Decoder, Encoder, Packed
 from stoker.memory.leases import Leases
 from stoker.memory.segment import Segment
-from stoker.memory.slots import Slots
+from stoker.memory.slots import Slot, Slots
 
-__all__ = ["Decoder", "Encoder", "Leases", "Packed", "Segment", "Slots"]
+__all__ = ["Decoder", "Encoder", "Leases", "Packed", "Segment", "Slot", "Slots"]

@@ -20,7 +20,7 @@ from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, 
 from stoker.collate.tree import Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
 from stoker.memory.mapping import Mapping
-from stoker.memory.slots import Slots
+from stoker.memory.slots import Slot
 
 _ALIGN = 64
 _REMEMBERED = 1024  # layouts kept by each side; ragged data may have a new one every batch
@@ -44,24 +44,28 @@ class Layout(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """A batch as it lies in its slot. ``objects`` is the aside itself where both sides are one process."""
+    """A batch as it lies in its slot. ``objects`` is layout and aside themselves where both sides are one process."""
 
-    capacity: int
+    offset: int
     nbytes: int
     layout_bytes: int
     aside_bytes: int
     objects: tuple[Layout, list[Any]] | None = None
 
+    @property
+    def end(self) -> int:
+        return self.offset + self.nbytes + self.layout_bytes + self.aside_bytes
+
 
 class Encoder:
     """Writes batches into slots. ``shared``: the reader is in this process, so nothing need be pickled."""
 
-    def __init__(self, slots: Slots, *, shared: bool = False) -> None:
-        self._slots = slots
+    def __init__(self, *, shared: bool = False) -> None:
         self._shared = shared
         self._layouts: dict[Any, tuple[Layout, bytes]] = {}
 
-    def encode(self, batch: Any, slot: int, capacity: int) -> Packed:
+    def encode(self, batch: Any, slot: Slot, offset: int = 0) -> Packed:
+        """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must."""
         leaves, tree = flatten(batch)
         columns = [_as_column(leaf) for leaf in leaves]
         aside = [
@@ -71,14 +75,15 @@ class Encoder:
         ]
         layout, layout_bytes = self._layout(tree, columns)
         beside = b"" if self._shared else layout_bytes + (_dump_aside(aside, layout) if aside else b"")
-        mapping = self._slots.reserve(slot, capacity, layout.nbytes + len(beside))
+        end = offset + layout.nbytes
+        buffer = slot.reserve(end + len(beside)).buffer
         for column, leaf in zip(columns, layout.leaves, strict=True):
             if column is not None and leaf is not None:
-                column.write(np.ndarray(leaf.shape, leaf.dtype, mapping.buffer, leaf.offset))
+                column.write(np.ndarray(leaf.shape, leaf.dtype, buffer, offset + leaf.offset))
         if self._shared:
-            return Packed(mapping.size, layout.nbytes, 0, 0, (layout, aside))
-        mapping.buffer[layout.nbytes : layout.nbytes + len(beside)] = beside
-        return Packed(mapping.size, layout.nbytes, len(layout_bytes), len(beside) - len(layout_bytes))
+            return Packed(offset, layout.nbytes, 0, 0, (layout, aside))
+        buffer[end : end + len(beside)] = beside
+        return Packed(offset, layout.nbytes, len(layout_bytes), len(beside) - len(layout_bytes))
 
     def _layout(self, tree: Shape, columns: list[Column | None]) -> tuple[Layout, bytes]:
         key = (tree, *[column and (column.dtype, column.shape, column.tensor) for column in columns])
@@ -98,13 +103,17 @@ class Decoder:
         self._layouts: dict[bytes, Layout] = {}
 
     def decode(self, packed: Packed, mapping: Mapping, root: Array) -> Any:
-        if packed.objects is not None:
-            layout, aside = packed.objects
-            return unflatten(layout.tree, _leaves(layout, root, iter(aside)))
-        end = packed.nbytes + packed.layout_bytes
-        layout = self._layout(bytes(mapping.buffer[packed.nbytes : end]))
-        objects = pickle.loads(mapping.buffer[end : end + packed.aside_bytes]) if packed.aside_bytes else ()
-        return unflatten(layout.tree, _leaves(layout, root, iter(objects)))
+        """The batch; ``root`` is an array over just the bytes of its arrays."""
+        offset, nbytes, layout_bytes, aside_bytes, objects = packed
+        if objects is not None:
+            layout, aside = objects
+        else:
+            end = offset + nbytes + layout_bytes
+            layout = self._layout(bytes(mapping.buffer[end - layout_bytes : end]))
+            aside = pickle.loads(mapping.buffer[end : end + aside_bytes]) if aside_bytes else []
+        if layout.tree is None and layout.leaves[0] is not None:
+            return _view(layout.leaves[0], root)  # a bare array, the quickest of batches
+        return unflatten(layout.tree, _leaves(layout, root, iter(aside)))
 
     def _layout(self, layout_bytes: bytes) -> Layout:
         layout = self._layouts.get(layout_bytes)
@@ -152,8 +161,12 @@ def _leaves(layout: Layout, root: Array, aside: Iterator[Any]) -> Iterator[Any]:
         if leaf is None:
             yield next(aside)
             continue
-        array: Array = np.ndarray(leaf.shape, leaf.dtype, root, leaf.offset)
-        yield array_as_tensor(array, leaf.tensor) if leaf.tensor else array
+        yield _view(leaf, root)
+
+
+def _view(leaf: Leaf, root: Array) -> Any:
+    array: Array = np.ndarray(leaf.shape, leaf.dtype, root, leaf.offset)
+    return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
 
 
 def _dump_aside(aside: list[Any], layout: Layout) -> bytes:

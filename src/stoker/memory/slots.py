@@ -16,36 +16,57 @@ _DISTANCE = 2**40  # bytes from slot to slot
 _HEADROOM = 1.25  # growing batches (ragged ones, mostly) would else outgrow their slot again and again
 
 
+class Slot:
+    """One slot as one process sees it. ``capacity`` is what has been allocated, here or elsewhere, as far as known."""
+
+    __slots__ = ("_fd", "_mapping", "_offset", "capacity")
+
+    def __init__(self, fd: int, number: int) -> None:
+        self._fd = fd
+        self._offset = number * _DISTANCE
+        self._mapping: Mapping | None = None
+        self.capacity = 0
+
+    def view(self) -> Mapping:
+        """All its memory: mapped when first used, and again when it has grown."""
+        mapping = self._mapping
+        if mapping is None or mapping.size < self.capacity:
+            mapping = self._mapping = Mapping(self._fd, self.capacity, self._offset)
+        return mapping
+
+    def reserve(self, nbytes: int) -> Mapping:
+        """Its memory, at least ``nbytes`` of it."""
+        nbytes = max(nbytes, 1)  # there is no mapping of nothing
+        if nbytes > self.capacity:
+            grown = page_aligned(int(nbytes * _HEADROOM) if self.capacity else nbytes)
+            allocate(self._fd, self._offset, grown)
+            self.capacity = grown
+        return self.view()
+
+
 class Slots:
-    """One process's view of the slots: maps each when it is first used, and again when it has grown."""
+    """One process's view of all slots."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._mapped: dict[int, Mapping] = {}
+        self._slots: dict[int, Slot] = {}
 
     @classmethod
     def create(cls) -> Slots:
         return cls(anonymous_file())
 
-    def view(self, slot: int, capacity: int) -> Mapping:
-        """The slot's memory, at least ``capacity`` bytes of it, which must have been allocated."""
-        mapping = self._mapped.get(slot)
-        if mapping is None or mapping.size < capacity:
-            mapping = self._mapped[slot] = Mapping(self.fd, capacity, slot * _DISTANCE)
-        return mapping
-
-    def reserve(self, slot: int, capacity: int, nbytes: int) -> Mapping:
-        """The slot's memory, at least ``nbytes`` of it, where ``capacity`` has been allocated so far."""
-        nbytes = max(nbytes, 1)  # there is no mapping of nothing
-        if nbytes > capacity:
-            grown = page_aligned(int(nbytes * _HEADROOM) if capacity else nbytes)
-            allocate(self.fd, slot * _DISTANCE, grown)
-            capacity = grown
-        return self.view(slot, capacity)
+    def get(self, number: int, capacity: int = 0) -> Slot:
+        """The slot, known to have that capacity at least."""
+        slot = self._slots.get(number)
+        if slot is None:
+            slot = self._slots[number] = Slot(self.fd, number)
+        if capacity > slot.capacity:
+            slot.capacity = capacity
+        return slot
 
     def close(self) -> None:
         """Forgets the mappings; those under arrays that somebody holds stay mapped until the arrays are gone."""
-        self._mapped.clear()
+        self._slots.clear()
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-from stoker.workers import Done
+from stoker.workers import Made
 
 _SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
 
@@ -89,16 +89,16 @@ class Meter:
         if not self._began:
             self._began = perf_counter_ns()
 
-    def delivered(self, done: Done, waited: int) -> None:
-        timing = done.timing
+    def delivered(self, made: Made, idle: int, waited: int) -> None:
+        packed, samples, skipped, fetching, writing = made
         self._batches += 1
-        self._samples += done.samples
-        self._skipped += done.skipped
-        self._nbytes += done.packed.nbytes
+        self._samples += samples
+        self._skipped += skipped
+        self._nbytes += packed.nbytes
         self._waited += waited
-        self._fetching += timing.fetch
-        self._writing += timing.write
-        self._idling += timing.idle
+        self._fetching += fetching
+        self._writing += writing
+        self._idling += idle
         self._ended = perf_counter_ns()
 
     def stats(self) -> Stats:

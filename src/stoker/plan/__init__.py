@@ -7,6 +7,7 @@ from stoker.plan.cursor import Cursor
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, derive
 from stoker.plan.plan import PLAN_VERSION, Batch, Plan
+from stoker.plan.runs import Run, runs
 from stoker.plan.state import STATE_VERSION, from_state, to_state
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "Order",
     "Permutation",
     "Plan",
+    "Run",
     "Sequential",
     "Shuffled",
     "derive",
     "from_state",
+    "runs",
     "to_state",
 ]

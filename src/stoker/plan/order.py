@@ -7,7 +7,7 @@ import numpy as np
 
 from stoker.plan.permutation import Permutation, derive
 
-_CHUNK = 256  # positions; computing 256 costs hardly more than computing one (26 against 23 µs)
+_CHUNK = 1024  # positions; computing as many costs little more than computing one (38 against 23 µs)
 
 
 class Order(Protocol):

@@ -40,10 +40,16 @@ def derive(*parts: int) -> int:
     """
     state = _GAMMA
     for part in parts:
-        number = index(part)  # a NumPy integer would overflow below
-        for limb in (number,) if 0 <= number < 2**63 else _limbs(number):
-            state = _mix((state + _GAMMA) & _MASK ^ limb)
+        state = extend(state, part)
     return state
+
+
+def extend(key: int, part: int) -> int:
+    """`derive(*parts, part)`, where `key` is `derive(*parts)`."""
+    number = index(part)  # a NumPy integer would overflow below
+    for limb in (number,) if 0 <= number < 2**63 else _limbs(number):
+        key = _mix((key + _GAMMA) & _MASK ^ limb)
+    return key
 
 
 def _limbs(part: int) -> list[int]:

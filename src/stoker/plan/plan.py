@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
 from stoker.plan.order import Chunked, Nearby, Order, Sequential, Shuffled
-from stoker.plan.permutation import derive
+from stoker.plan.permutation import derive, extend
 
 PLAN_VERSION = 1  # raised when any (plan, epoch, position) would give other indices or another seed
 
@@ -87,7 +87,7 @@ class Plan:
         full, rest = divmod(self.length, self.stride)
         return full + (rest > 0 and not self.drop_last)
 
-    @property
+    @cached_property
     def stride(self) -> int:
         """Positions in a full round, over all shards."""
         return (self.batch_size or 1) * self.shard[1]
@@ -133,7 +133,12 @@ class Plan:
 
     def batch_seed(self, batch: Batch) -> int:
         """A 64-bit seed for what is random in a batch: the same wherever and whenever the batch is made."""
-        return derive(_BATCH_SEED, self.seed, batch.epoch, batch.start)
+        return extend(_seed_key(self.seed, batch.epoch), batch.start)
+
+
+@lru_cache(maxsize=8)
+def _seed_key(seed: int, epoch: int) -> int:
+    return derive(_BATCH_SEED, seed, epoch)
 
 
 # The epoch that is being read and the one that is being prefetched, for train and validation plans at once.

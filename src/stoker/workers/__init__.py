@@ -4,17 +4,17 @@ Imports ``errors``, ``plan``, ``collate``, ``memory`` and ``sources``. Knows not
 are the engine's.
 """
 
-from stoker.workers.backend import Backend, Death, Done, Failed, Outcome, Request
+from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request
 from stoker.workers.options import Inline, MakeBackend, Processes, Threads, Workers, workers_of
 
 __all__ = [
+    "Answer",
     "Backend",
     "Death",
-    "Done",
     "Failed",
     "Inline",
+    "Made",
     "MakeBackend",
-    "Outcome",
     "Processes",
     "Request",
     "Threads",

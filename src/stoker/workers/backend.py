@@ -1,7 +1,7 @@
 """What the engine and a place where workers live say to each other.
 
 The engine calls ``start``, ``send``, ``recall`` and ``wait`` from the consumer's thread only. ``send`` never blocks. A
-request that was sent comes back from ``wait`` just once: as ``Done``, as ``Failed``, or with its worker's ``Death``.
+request that was sent comes back from ``wait`` just once: as an ``Answer``, or with its worker's ``Death``.
 """
 
 from __future__ import annotations
@@ -9,47 +9,44 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from stoker.memory import Packed
-from stoker.plan import Batch
+from stoker.plan import Run
 
 
 class Request(NamedTuple):
-    """Make this batch of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far."""
+    """Make this run of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far."""
 
     ticket: int
-    batch: Batch
+    run: Run
     length: int
     slot: int
     capacity: int
 
 
-class Timing(NamedTuple):
-    """Where a worker's time went, in nanoseconds, up to the end of one request."""
+class Made(NamedTuple):
+    """One batch of the run lies in the slot. Times in nanoseconds: ``dataset[i]``, and collating and writing."""
 
-    idle: int = 0
-    fetch: int = 0
-    write: int = 0
-
-
-class Done(NamedTuple):
-    """The batch lies in the slot."""
-
-    worker: int
-    ticket: int
-    slot: int
     packed: Packed
     samples: int
     skipped: int
-    timing: Timing
+    fetching: int
+    writing: int
 
 
 class Failed(NamedTuple):
-    """The user's code raised; ``error`` is to be raised where the batch would have come."""
+    """The user's code raised: to be raised again where the batch would have come."""
+
+    error: BaseException
+
+
+class Answer(NamedTuple):
+    """A run is done: one result a batch. ``idle``: nanoseconds that the worker had waited for it."""
 
     worker: int
     ticket: int
     slot: int
     capacity: int
-    error: BaseException
+    idle: int
+    results: list[Made | Failed]
 
 
 class Death(NamedTuple):
@@ -57,9 +54,6 @@ class Death(NamedTuple):
 
     worker: int
     cause: str
-
-
-Outcome = Done | Failed
 
 
 class Backend(Protocol):
@@ -74,7 +68,7 @@ class Backend(Protocol):
     def recall(self, worker: int) -> int | None:
         """Takes back a request that the worker has not begun: its ticket, or None where it has begun all."""
 
-    def wait(self, block: bool) -> list[Outcome | Death]:
+    def wait(self, block: bool) -> list[Answer | Death]:
         """What has come since the last call; blocks until there is something, if asked to."""
 
     def length(self) -> int:

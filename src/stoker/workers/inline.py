@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from stoker.memory import Slots
-from stoker.workers.backend import Death, Outcome, Request
+from stoker.workers.backend import Answer, Death, Request
 from stoker.workers.randomness import borrowed_generators
 from stoker.workers.worker import Job, Worker
 
@@ -26,12 +26,12 @@ class InlineBackend:
     def recall(self, worker: int) -> int | None:
         return self._queue.pop().ticket if self._queue else None
 
-    def wait(self, block: bool) -> list[Outcome | Death]:
+    def wait(self, block: bool) -> list[Answer | Death]:
         if not block or not self._queue:
             return []
-        outcome = self._worker.run(self._queue[0])  # stays queued if Ctrl-C comes in the middle
+        answer = self._worker.run(self._queue[0])  # stays queued if Ctrl-C comes in the middle
         self._queue.popleft()
-        return [outcome]
+        return [answer]
 
     def length(self) -> int:
         return self._worker.length()

@@ -6,7 +6,7 @@ import threading
 from queue import Empty, SimpleQueue
 
 from stoker.memory import Slots
-from stoker.workers.backend import Death, Outcome, Request
+from stoker.workers.backend import Answer, Death, Request
 from stoker.workers.randomness import THREAD_GENERATORS
 from stoker.workers.worker import Job, Worker
 
@@ -20,7 +20,7 @@ class ThreadsBackend:
         self._job = job
         self._slots = slots
         self._requests: list[SimpleQueue[Request | None]] = [SimpleQueue() for _ in range(count)]
-        self._results: SimpleQueue[Outcome] = SimpleQueue()
+        self._results: SimpleQueue[Answer] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._workers: list[Worker] = []
         self._closed = False
@@ -49,8 +49,8 @@ class ThreadsBackend:
             return None
         return request.ticket if request else None
 
-    def wait(self, block: bool) -> list[Outcome | Death]:
-        found: list[Outcome | Death] = []
+    def wait(self, block: bool) -> list[Answer | Death]:
+        found: list[Answer | Death] = []
         try:
             if block:
                 found.append(self._results.get())
@@ -75,7 +75,7 @@ class ThreadsBackend:
         THREAD_GENERATORS.uninstall()
 
 
-def _work(worker: Worker, requests: SimpleQueue[Request | None], results: SimpleQueue[Outcome]) -> None:
+def _work(worker: Worker, requests: SimpleQueue[Request | None], results: SimpleQueue[Answer]) -> None:
     while (request := requests.get()) is not None:
         results.put(worker.run(request))
         del request

@@ -1,4 +1,4 @@
-"""What a worker does: open the dataset once, then for each request seed, fetch, collate, and write into the slot."""
+"""What a worker does: open the dataset once, then for each batch seed, fetch, collate, and write into the slot."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from time import perf_counter_ns
 from typing import Any
 
 from stoker.collate import collate
-from stoker.memory import Encoder, Slots
-from stoker.plan import Plan
+from stoker.memory import Encoder, Slot, Slots
+from stoker.plan import Batch, Plan
 from stoker.sources import Fetched, Indexed, IndexedSource
-from stoker.workers.backend import Done, Failed, Outcome, Request, Timing
+from stoker.workers.backend import Answer, Failed, Made, Request
 from stoker.workers.randomness import Seeder
 
 log = logging.getLogger("stoker")
+
+_ALIGN = 64  # where the next batch of a run may begin
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ class Worker:
     def __init__(self, number: int, job: Job, slots: Slots, seeded: Seeder, *, shared: bool) -> None:
         self.number = number
         self._job = job
+        self._slots = slots
         self._seeded = seeded
-        self._encoder = Encoder(slots, shared=shared)
+        self._encoder = Encoder(shared=shared)
         self._opened: tuple[Indexed, Plan] | None = None
         self._refusal: Exception | None = None
         self._last_end = perf_counter_ns()
@@ -44,34 +47,33 @@ class Worker:
     def length(self) -> int:
         return self._open()[0].length
 
-    def run(self, request: Request) -> Outcome:
-        begin = perf_counter_ns()
-        idle = begin - self._last_end
-        try:
-            return self._make(request, begin, idle)
-        except Exception as error:
-            _say_where(error, self.number, request)
-            return Failed(self.number, request.ticket, request.slot, request.capacity, error)
-        finally:
-            self._last_end = perf_counter_ns()
+    def run(self, request: Request) -> Answer:
+        """Makes every batch of the run; one that fails does not keep the others from being made."""
+        idle = perf_counter_ns() - self._last_end
+        slot = self._slots.get(request.slot, request.capacity)
+        results: list[Made | Failed] = []
+        end = 0
+        for start in request.run.rounds:
+            try:
+                made = self._make(request, start, slot, -(-end // _ALIGN) * _ALIGN)
+                end = made.packed.end
+                results.append(made)
+            except Exception as error:
+                error.add_note(f"stoker: in worker {self.number}, epoch {request.run.epoch}, round {start}")
+                results.append(Failed(error))
+        self._last_end = perf_counter_ns()
+        return Answer(self.number, request.ticket, request.slot, slot.capacity, idle, results)
 
-    def _make(self, request: Request, begin: int, idle: int) -> Done:
+    def _make(self, request: Request, start: int, slot: Slot, offset: int) -> Made:
+        begin = perf_counter_ns()
         dataset, plan = self._open(request.length)
-        with self._seeded(plan.batch_seed(request.batch)):
-            fetched = self._fetch(dataset, plan.indices(request.batch))
+        batch = plan.batch(request.run.epoch, start)
+        with self._seeded(plan.batch_seed(batch)):
+            fetched = self._fetch(dataset, plan, batch)
             fetched_at = perf_counter_ns()
-            batch = self._collate(fetched)
-            packed = self._encoder.encode(batch, request.slot, request.capacity)
-        timing = Timing(idle, fetched_at - begin, perf_counter_ns() - fetched_at)
-        return Done(
-            self.number,
-            request.ticket,
-            request.slot,
-            packed,
-            len(fetched.samples),
-            len(fetched.skipped),
-            timing,
-        )
+            packed = self._encoder.encode(self._collate(fetched), slot, offset)
+        writing = perf_counter_ns() - fetched_at
+        return Made(packed, len(fetched.samples), len(fetched.skipped), fetched_at - begin, writing)
 
     def _open(self, expected: int | None = None) -> tuple[Indexed, Plan]:
         """The dataset, made when first needed. One that can't be made is not tried again."""
@@ -92,12 +94,14 @@ class Worker:
             )
         return self._opened
 
-    def _fetch(self, dataset: Indexed, indices: Any) -> Fetched:
+    def _fetch(self, dataset: Indexed, plan: Plan, batch: Batch) -> Fetched:
+        indices = plan.indices(batch)
         if not self._job.skip_errors:
             return dataset.fetch(indices)
         fetched = dataset.fetch_skipping(indices)
         for index, error in fetched.skipped:
-            log.warning("skipped sample %d: %s: %s", index, type(error).__name__, error)
+            # As text: a log record that held the error would hold its frames, and with them a slot.
+            log.warning("skipped sample %d: %s: %s", index, type(error).__name__, str(error))
         return fetched
 
     def _collate(self, fetched: Fetched) -> Any:
@@ -114,10 +118,3 @@ class Worker:
             first, last = fetched.indices[0], fetched.indices[-1]
             error.add_note(f"stoker: collating samples {first} ... {last} ({len(samples)} in all) raised it")
             raise
-
-
-def _say_where(error: Exception, number: int, request: Request) -> None:
-    batch = request.batch
-    error.add_note(
-        f"stoker: in worker {number}, epoch {batch.epoch}, samples {batch.start} to {batch.stop - 1} of its order"
-    )

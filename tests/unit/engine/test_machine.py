@@ -25,16 +25,32 @@ from stoker.engine.messages import (
     Spawn,
 )
 from stoker.errors import BugError
-from stoker.plan import Batch
-from stoker.workers import Done
+from stoker.plan import Run
+from stoker.workers import Answer
 
 
-def batches(count: int, per_epoch: int = 5):
-    return [Batch(k // per_epoch, k % per_epoch, k % per_epoch + 1, k % per_epoch) for k in range(count)]
+def singles(count: int, per_epoch: int = 5):
+    return [Run(k // per_epoch, k % per_epoch, 1) for k in range(count)]
 
 
-def done(send: Send) -> Done:
-    return Done(send.worker, send.ticket, send.slot, packed=None, samples=1, skipped=0, timing=None)
+def answer(send: Send) -> Answer:
+    return Answer(send.worker, send.ticket, send.slot, capacity=0, idle=0, results=[])
+
+
+def joined(runs, sizes):
+    """The same batches in longer runs, none of which crosses an epoch."""
+    out = []
+    for run, size in zip(runs, sizes, strict=False):
+        last = out[-1] if out else None
+        if size and last and last.epoch == run.epoch and last.size < 3:
+            out[-1] = last._replace(size=last.size + 1)
+        else:
+            out.append(run)
+    return out
+
+
+def batches_of(runs):
+    return [single for run in runs for single in run.split()]
 
 
 class World(RuleBasedStateMachine):
@@ -46,8 +62,9 @@ class World(RuleBasedStateMachine):
         in_order=st.booleans(),
         count=st.integers(0, 30),
         held_allowed=st.integers(0, 4),
+        sizes=st.lists(st.booleans(), min_size=30, max_size=30),
     )
-    def begin(self, workers, prefetch, in_order, count, held_allowed):
+    def begin(self, workers, prefetch, in_order, count, held_allowed, sizes):
         self.window = workers * prefetch
         self.depth = min(2, prefetch)
         self.machine = Machine(
@@ -61,15 +78,16 @@ class World(RuleBasedStateMachine):
         self.in_order = in_order
         self.held_allowed = held_allowed
         self.queues = [deque() for _ in range(workers)]
-        self.expected = batches(count)
+        self.sizes = sizes
+        self.expected = singles(count)
         self.got = []
         self.held = []
         self.deaths = Counter()
-        self.failed = []
+        self.divided = False
         self.waiting = False
         self.over = False
         assert self.machine.start() == [Spawn(n) for n in range(workers)]
-        self.tell(Sought(iter(self.expected)))
+        self.tell(Sought(iter(joined(self.expected, sizes))))
 
     def tell(self, event):
         for instruction in self.machine.handle(event):
@@ -87,19 +105,18 @@ class World(RuleBasedStateMachine):
                 queue = self.queues[worker]
                 ticket = queue.pop().ticket if len(queue) > 1 else None
                 self.tell(Recalled(worker, ticket))
-            case Deliver(batch=batch, outcome=outcome, copy=copy):
+            case Deliver(run=run, answer=answer, copy=copy):
                 assert self.waiting
                 self.waiting = False
-                self.got.append(batch)
+                self.got.extend(run.split())
                 assert copy == (len(self.held) >= self.held_allowed)
-                self.held.append(outcome.slot)
-            case Fail(batch=batch, deaths=deaths):
+                self.held.append(answer.slot)
+            case Fail(run=run, deaths=deaths):
                 assert self.waiting
                 assert deaths == 3
-                assert self.deaths[batch] == 3
+                assert self.deaths[run] == 3
                 self.waiting = False
-                self.got.append(batch)
-                self.failed.append(batch)
+                self.got.append(run)
             case Finish():
                 assert self.waiting
                 self.waiting = False
@@ -118,15 +135,15 @@ class World(RuleBasedStateMachine):
         busy = [queue for queue in self.queues if queue]
         if busy:
             send = busy[choice % len(busy)].popleft()
-            self.tell(Finished(done(send)))
+            self.tell(Finished(answer(send)))
 
     @rule(choice=st.integers(0, 3))
     def die(self, choice):
         worker = choice % len(self.queues)
         lost = list(self.queues[worker])
         self.queues[worker].clear()
-        current = [send.batch for send in lost[:1] if send.batch in self.expected]
-        self.deaths.update(current)
+        self.divided |= any(send.run.size > 1 for send in lost[:1])
+        self.deaths.update(send.run for send in lost[:1] if send.run in self.expected)
         self.tell(Died(worker, "SIGKILL (-9)"))
 
     @precondition(lambda self: self.held)
@@ -137,14 +154,11 @@ class World(RuleBasedStateMachine):
     @rule(skip=st.integers(0, 3))
     def seek(self, skip):
         """The consumer jumps: what it had not got is dropped, another stream begins."""
-        self.expected = [
-            Batch(batch.epoch + 100, *(batch.start, batch.stop, batch.round)) for batch in self.expected[skip:]
-        ]
-        self.got, self.failed = [], []
+        self.expected = [run._replace(epoch=run.epoch + 100) for run in self.expected[skip:]]
+        self.got = []
         self.deaths = Counter()
-        if self.over:
-            self.over = False
-        self.tell(Sought(iter(self.expected)))
+        self.over = False
+        self.tell(Sought(iter(joined(self.expected, self.sizes))))
 
     @invariant()
     def exactly_once_and_in_order(self):
@@ -154,14 +168,14 @@ class World(RuleBasedStateMachine):
             assert self.got == self.expected[: len(self.got)]
         else:
             assert not Counter(self.got) - Counter(self.expected)
-            epochs = [batch.epoch for batch in self.got]
+            epochs = [run.epoch for run in self.got]
             assert epochs == sorted(epochs), "an epoch began before the one before it was over"
 
     @invariant()
     def no_more_than_the_window(self):
-        if hasattr(self, "machine"):
-            known = Counter(self.expected)
-            sent = [send.batch for queue in self.queues for send in queue if known[send.batch]]
+        if hasattr(self, "machine") and not self.divided:
+            current = {run.epoch // 100 for run in self.expected}
+            sent = [send for queue in self.queues for send in queue if send.run.epoch // 100 in current]
             assert len(sent) <= self.window
 
     def teardown(self):
@@ -196,37 +210,37 @@ def started(**options):
 
 def test_the_first_batches_go_to_different_workers():
     machine = started(workers=3, window=6)
-    first = sends(machine.handle(Sought(iter(batches(10)))))
+    first = sends(machine.handle(Sought(iter(singles(10)))))
     assert [send.worker for send in first] == [0, 1, 2, 0, 1, 2]
-    assert [send.batch for send in first] == batches(6)
+    assert [send.run for send in first] == singles(6)
 
 
 def test_a_slow_batch_holds_up_nothing_but_itself():
     """Worker 0 is stuck at its first batch: the one that waits behind it is made by worker 1."""
     machine = started(workers=2, window=4)
-    first = sends(machine.handle(Sought(iter(batches(4)))))
+    first = sends(machine.handle(Sought(iter(singles(4)))))
     assert [send.worker for send in first] == [0, 1, 0, 1]
-    machine.handle(Finished(done(first[1])))
-    assert machine.handle(Finished(done(first[3]))) == [Recall(0)]
+    machine.handle(Finished(answer(first[1])))
+    assert machine.handle(Finished(answer(first[3]))) == [Recall(0)]
     (again,) = machine.handle(Recalled(0, first[2].ticket))
-    assert (again.worker, again.batch) == (1, first[2].batch)
+    assert (again.worker, again.run) == (1, first[2].run)
 
 
 def test_out_of_order_a_batch_that_a_window_of_others_has_overtaken_goes_to_another_worker():
     machine = started(workers=2, window=4, in_order=False)
-    queue = sends(machine.handle(Sought(iter(batches(30, 30)))))
+    queue = sends(machine.handle(Sought(iter(singles(30, 30)))))
     stuck, waiting = (send for send in queue if send.worker == 0)
     for _ in range(9):  # worker 1 goes on, worker 0 does not
         send = next(send for send in queue if send.worker == 1)
         queue.remove(send)
-        for event in (Asked(), Finished(done(send))):
+        for event in (Asked(), Finished(answer(send))):
             instructions = machine.handle(event)
             queue.extend(sends(instructions))
             if Recall(0) in instructions:
                 victim = [send for send in queue if send.worker == 0][-1]
                 queue.remove(victim)
                 queue.extend(sends(machine.handle(Recalled(0, victim.ticket))))
-            if any(send.worker == 1 and send.batch == waiting.batch for send in queue):
+            if any(send.worker == 1 and send.run == waiting.run for send in queue):
                 assert stuck in queue
                 return
     pytest.fail("the batch that waits behind the stuck one was left there")
@@ -234,55 +248,67 @@ def test_out_of_order_a_batch_that_a_window_of_others_has_overtaken_goes_to_anot
 
 def test_a_recall_that_came_too_late_is_not_repeated_at_once():
     machine = started(workers=2, window=4)
-    first = sends(machine.handle(Sought(iter(batches(4)))))
-    machine.handle(Finished(done(first[1])))
-    assert machine.handle(Finished(done(first[3]))) == [Recall(0)]
+    first = sends(machine.handle(Sought(iter(singles(4)))))
+    machine.handle(Finished(answer(first[1])))
+    assert machine.handle(Finished(answer(first[3]))) == [Recall(0)]
     assert machine.handle(Recalled(0, None)) == []
     assert Recall(0) not in machine.handle(Asked())
 
 
 def test_the_dead_workers_batches_are_issued_again_to_others():
     machine = started(workers=2, window=4)
-    first = sends(machine.handle(Sought(iter(batches(4)))))
-    machine.handle(Finished(done(first[1])))
-    machine.handle(Finished(done(first[3])))
+    first = sends(machine.handle(Sought(iter(singles(4)))))
+    machine.handle(Finished(answer(first[1])))
+    machine.handle(Finished(answer(first[3])))
     machine.handle(Recalled(0, None))
     instructions = machine.handle(Died(0, "SIGSEGV (-11)"))
     assert instructions[0] == Spawn(0)
-    assert [send.batch for send in sends(instructions)] == [first[0].batch, first[2].batch]
+    assert [send.run for send in sends(instructions)] == [first[0].run, first[2].run]
 
 
 def test_a_batch_that_kills_its_worker_again_and_again_is_given_up():
     machine = started(workers=1, window=1, depth=1, deaths_allowed=3)
-    machine.handle(Sought(iter(batches(2))))
+    machine.handle(Sought(iter(singles(2))))
     machine.handle(Asked())
     machine.handle(Died(0, "a"))
     machine.handle(Died(0, "b"))
     instructions = machine.handle(Died(0, "c"))
-    assert Fail(batches(1)[0], "c", 3) in instructions
+    assert Fail(singles(1)[0], "c", 3) in instructions
+
+
+def test_a_run_that_kills_its_worker_is_issued_again_batch_by_batch():
+    machine = started(workers=1, window=2, depth=2)
+    run = Run(0, 0, 4, size=3)
+    machine.handle(Sought(iter([run, Run(0, 12, 4)])))
+    machine.handle(Asked())
+    again = sends(machine.handle(Died(0, "SIGKILL (-9)")))
+    assert [send.run for send in again] == [Run(0, 0, 4), Run(0, 4, 4)]
+    deliver, third = machine.handle(Finished(answer(again[0])))
+    assert deliver.run == Run(0, 0, 4)
+    assert third.run == Run(0, 8, 4)
 
 
 def test_slots_are_reused_the_last_released_first():
     machine = started(workers=1, window=1, depth=1)
-    (send,) = sends(machine.handle(Sought(iter(batches(9)))))
+    (send,) = sends(machine.handle(Sought(iter(singles(9)))))
     slots = [send.slot]
     for _ in range(5):
         machine.handle(Asked())
-        deliver, send = machine.handle(Finished(done(send)))
+        deliver, send = machine.handle(Finished(answer(send)))
         slots.append(send.slot)
-        machine.handle(Released(deliver.outcome.slot))
+        machine.handle(Released(deliver.answer.slot))
     assert slots == [0, 1, 0, 1, 0, 1]
 
 
 def test_nonsense_is_a_bug_that_says_so():
     machine = started(workers=1, window=1)
-    (send,) = sends(machine.handle(Sought(iter(batches(1)))))
-    machine.handle(Finished(done(send)))
+    (send,) = sends(machine.handle(Sought(iter(singles(1)))))
+    machine.handle(Finished(answer(send)))
     with pytest.raises(BugError, match="never had"):
-        machine.handle(Finished(done(send)))
+        machine.handle(Finished(answer(send)))
     machine.handle(Asked())
     machine = started(workers=1, window=1)
-    machine.handle(Sought(iter(batches(1))))
+    machine.handle(Sought(iter(singles(1))))
     machine.handle(Asked())
     with pytest.raises(BugError, match="while it waits"):
         machine.handle(Asked())

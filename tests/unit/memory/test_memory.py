@@ -61,43 +61,57 @@ def test_no_room_is_an_error_that_says_what_to_change(monkeypatch):
 
 def test_a_lease_ends_when_the_last_view_is_gone():
     slots, leases = Slots.create(), Leases()
-    mapping = slots.reserve(3, 0, 1000)
-    root = leases.root(3, mapping, 1000)
+    leases.open(3, 1)
+    root = leases.root(3, slots.get(3).reserve(1000), 0, 1000)
     view = np.ndarray((10,), np.int32, root, 64)
     part = view[2:5]
     del root, view
     gc.collect()
-    assert not leases.ended
+    assert leases.free() == []
     part[:] = 1
     del part
     gc.collect()
-    assert list(leases.ended) == [3]
+    assert leases.free() == [3]
     slots.close()
 
 
 def test_a_tensor_over_a_batch_holds_its_lease():
     torch = pytest.importorskip("torch")
     slots, leases = Slots.create(), Leases()
-    tensor = torch.from_numpy(np.ndarray((10,), np.int32, leases.root(0, slots.reserve(0, 0, 100), 100)))[3:]
+    leases.open(0, 1)
+    tensor = torch.from_numpy(np.ndarray((10,), np.int32, leases.root(0, slots.get(0).reserve(100), 0, 100)))[3:]
     gc.collect()
-    assert not leases.ended
+    assert leases.free() == []
     del tensor
     gc.collect()
-    assert list(leases.ended) == [0]
+    assert leases.free() == [0]
     slots.close()
 
 
 def test_a_leases_callback_does_not_keep_the_owner_alive_nor_fail_after_it():
     slots, leases = Slots.create(), Leases()
-    ended = leases.ended
-    root = leases.root(0, slots.reserve(0, 0, 10), 10)
+    leases.open(0, 1)
+    root = leases.root(0, slots.get(0).reserve(10), 0, 10)
     slots.close()
     del leases, slots
     gc.collect()
     root[:] = 3  # the memory outlives the loader
     del root
     gc.collect()
-    assert list(ended) in ([], [0])
+
+
+def test_a_slot_is_free_when_all_its_batches_are_gone_or_were_dropped():
+    slots, leases = Slots.create(), Leases()
+    mapping = slots.get(5).reserve(1000)
+    leases.open(5, 3)
+    one, two = leases.root(5, mapping, 0, 100), leases.root(5, mapping, 128, 100)
+    del one
+    leases.drop(5)
+    assert leases.free() == []
+    del two
+    gc.collect()
+    assert leases.free() == [5]
+    slots.close()
 
 
 def test_a_segment_gives_back_what_was_written_and_writes_stay_private():

@@ -9,27 +9,27 @@ import time
 
 from stoker.errors import WorkerDied
 from stoker.memory import Slots
-from stoker.plan import Batch
-from stoker.workers.backend import Death, Failed, Outcome, Request
-from stoker.workers.failure import unpack_error
+from stoker.plan import Run
+from stoker.workers.backend import Answer, Death, Failed, Request
 from stoker.workers.processes.launchers import Launcher
 from stoker.workers.processes.records import (
-    ANSWER_BYTES,
     REQUEST_BYTES,
+    SAID_BYTES,
     Ask,
+    Said,
     Say,
-    done_from,
     pack_request,
-    unpack_answers,
+    read_results,
     unpack_request,
+    unpack_said,
 )
 from stoker.workers.processes.service import Ends
 
-_ANSWERS_AT_ONCE = 2**16 // ANSWER_BYTES  # all that a pipe holds
+_ANSWERS_AT_ONCE = 2**16 // SAID_BYTES  # all that a pipe holds
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
 _TERMINATE_S = 0.3  # and then before SIGKILL
 _KILL_S = 5.0  # for the system to take a killed process away
-_LENGTH = Request(ticket=-1, batch=Batch(0, 0, 0, 0), length=0, slot=0, capacity=0)
+_NO_RUN = Request(ticket=-1, run=Run(0, 0, 0, 0), length=0, slot=0, capacity=0)
 
 
 class ProcessesBackend:
@@ -62,24 +62,26 @@ class ProcessesBackend:
             return None
         return unpack_request(record)[1].ticket
 
-    def wait(self, block: bool) -> list[Outcome | Death]:
-        found = self._outcomes(self._read())
+    def wait(self, block: bool) -> list[Answer | Death]:
+        found = self._news(self._read())
         while not found and block:
-            answers, deaths = self._listen(None)
+            said, deaths = self._listen(None)
             # What they said before they died comes first.
-            found = [*self._outcomes(answers), *[Death(n, describe(code)) for n, code in deaths.items()]]
+            found = [*self._news(said), *[Death(worker, describe(code)) for worker, code in deaths.items()]]
         return found
 
     def length(self) -> int:
-        os.write(self._requests[0][1], pack_request(_LENGTH, Ask.LENGTH))
+        os.write(self._requests[0][1], pack_request(_NO_RUN, Ask.LENGTH))
         while True:
             answers, deaths = self._listen(None)
-            for fields in answers:
-                if fields[0] == Say.LENGTH:
-                    return fields[5]
-                if fields[0] == Say.FAILED:
-                    raise self._failed(fields).error
-                deaths[fields[1]] = fields[5]
+            for said in answers:
+                if said.kind == Say.LENGTH:
+                    return said.value
+                if said.kind == Say.DONE:
+                    (failed,) = self._results(said).results
+                    assert isinstance(failed, Failed)
+                    raise failed.error
+                deaths[said.worker] = said.value
             for worker, code in deaths.items():
                 raise WorkerDied(f"worker {worker} died while it made the dataset: {describe(code)}")
 
@@ -90,7 +92,7 @@ class ProcessesBackend:
         self._closed = True
         alive = set(self._requests)
         for worker in self._requests:
-            os.write(self._requests[worker][1], pack_request(_LENGTH, Ask.STOP))
+            os.write(self._requests[worker][1], pack_request(_NO_RUN, Ask.STOP))
         alive = self._wait_for_end(alive, _ASK_S)
         for number, patience in ((signal.SIGTERM, _TERMINATE_S), (signal.SIGKILL, _KILL_S)):
             for worker in alive:
@@ -107,10 +109,10 @@ class ProcessesBackend:
         deadline = time.monotonic() + patience
         while alive and (left := deadline - time.monotonic()) > 0:
             answers, deaths = self._listen(left)
-            alive = alive - {fields[1] for fields in answers if fields[0] == Say.DIED} - set(deaths)
+            alive = alive - {said.worker for said in answers if said.kind == Say.DIED} - set(deaths)
         return alive
 
-    def _listen(self, timeout: float | None) -> tuple[list[tuple[int, ...]], dict[int, int]]:
+    def _listen(self, timeout: float | None) -> tuple[list[Said], dict[int, int]]:
         """Waits for something to happen, then gives all answers there are, and the deaths the launcher knows of."""
         watched = self._launcher.watched()
         if watched != self._polled:
@@ -125,27 +127,20 @@ class ProcessesBackend:
         for fd in (self._answers, *watched):
             self._poll.register(fd, select.POLLIN)
 
-    def _read(self) -> list[tuple[int, ...]]:
+    def _read(self) -> list[Said]:
         try:
-            return unpack_answers(os.read(self._answers, _ANSWERS_AT_ONCE * ANSWER_BYTES))
+            return unpack_said(os.read(self._answers, _ANSWERS_AT_ONCE * SAID_BYTES))
         except BlockingIOError:
             return []
 
-    def _outcomes(self, answers: list[tuple[int, ...]]) -> list[Outcome | Death]:
-        found: list[Outcome | Death] = []
-        for fields in answers:
-            if fields[0] == Say.DONE:
-                found.append(done_from(fields))
-            elif fields[0] == Say.FAILED:
-                found.append(self._failed(fields))
-            elif fields[0] == Say.DIED:
-                found.append(Death(fields[1], describe(fields[5])))
-        return found
+    def _news(self, answers: list[Said]) -> list[Answer | Death]:
+        return [
+            self._results(said) if said.kind == Say.DONE else Death(said.worker, describe(said.value))
+            for said in answers
+        ]
 
-    def _failed(self, fields: tuple[int, ...]) -> Failed:
-        _, worker, ticket, slot, capacity, size, *_ = fields
-        packed = self._slots.view(slot, capacity).buffer[:size]
-        return Failed(worker, ticket, slot, capacity, unpack_error(packed))
+    def _results(self, said: Said) -> Answer:
+        return read_results(said, self._slots.get(said.slot, said.capacity))
 
     def _forget(self, worker: int) -> None:
         for fd in self._requests.pop(worker, ()):

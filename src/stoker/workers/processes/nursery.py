@@ -31,7 +31,7 @@ import traceback
 from dataclasses import dataclass
 
 from stoker.memory import Segment
-from stoker.workers.processes.records import Say, pack_said
+from stoker.workers.processes.records import Said, Say
 from stoker.workers.processes.service import Ends, leave, serve, settle_in
 from stoker.workers.processes.shipment import SINGLE_THREADED, load_job
 
@@ -208,7 +208,7 @@ class _Service:
             launch, answers = self._children.pop(pid)
             code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(BrokenPipeError):  # the loader is closed
-                os.write(answers, pack_said(Say.DIED, launch.worker, launch.key, value=code))
+                os.write(answers, Said(Say.DIED, launch.worker, value=code).pack())
             os.close(answers)
 
     def _end(self) -> None:

@@ -2,29 +2,33 @@
 
 A request goes into the worker's own pipe; answers, and the news of a death, into one pipe that all workers of a loader
 share. A write of up to 4 KB to a pipe is atomic, so records never mix, and what a worker said before it died is
-read before the news of its death. All that has no fixed size (arrays, objects, errors) lies in the slot.
+read before the news of its death. All that has no fixed size lies in the slot: the batches of the run, errors, and
+behind them the table of results, one entry a batch.
 """
 
 from __future__ import annotations
 
 import struct
 from enum import IntEnum
+from typing import NamedTuple
 
-from stoker.memory import Packed
-from stoker.plan import Batch
-from stoker.workers.backend import Done, Request, Timing
+from stoker.memory import Packed, Slot
+from stoker.plan import Run
+from stoker.workers.backend import Answer, Failed, Made, Request
+from stoker.workers.failure import pack_error, unpack_error
 
 _REQUEST = struct.Struct("<9q")
-_ANSWER = struct.Struct("<13q")
+_SAID = struct.Struct("<8q")
+_RESULT = struct.Struct("<8q")
 
 REQUEST_BYTES = _REQUEST.size
-ANSWER_BYTES = _ANSWER.size
+SAID_BYTES = _SAID.size
 
 
 class Ask(IntEnum):
     """Kinds of request."""
 
-    BATCH = 0
+    RUN = 0
     LENGTH = 1
     STOP = 2
 
@@ -33,60 +37,65 @@ class Say(IntEnum):
     """Kinds of answer. ``DIED`` is written by whoever started the worker."""
 
     DONE = 0
-    FAILED = 1
-    LENGTH = 2
-    DIED = 3
+    LENGTH = 1
+    DIED = 2
 
 
-def pack_request(request: Request, kind: Ask = Ask.BATCH) -> bytes:
-    batch = request.batch
-    return _REQUEST.pack(
-        kind,
-        request.ticket,
-        request.slot,
-        request.capacity,
-        request.length,
-        batch.epoch,
-        batch.start,
-        batch.stop,
-        batch.round,
-    )
+class Said(NamedTuple):
+    """An answer on the wire. ``value``: where the table of results begins, the dataset's length, or the exit code."""
+
+    kind: int
+    worker: int
+    ticket: int = 0
+    slot: int = 0
+    capacity: int = 0
+    value: int = 0
+    results: int = 0
+    idle: int = 0
+
+    def pack(self) -> bytes:
+        return _SAID.pack(*self)
+
+
+def pack_request(request: Request, kind: Ask = Ask.RUN) -> bytes:
+    return _REQUEST.pack(kind, request.ticket, request.slot, request.capacity, request.length, *request.run)
 
 
 def unpack_request(record: bytes) -> tuple[Ask, Request]:
-    kind, ticket, slot, capacity, length, *batch = _REQUEST.unpack(record)
-    return Ask(kind), Request(ticket, Batch(*batch), length, slot, capacity)
+    kind, ticket, slot, capacity, length, *run = _REQUEST.unpack(record)
+    return Ask(kind), Request(ticket, Run(*run), length, slot, capacity)
 
 
-def pack_done(done: Done) -> bytes:
-    packed, timing = done.packed, done.timing
-    return _ANSWER.pack(
-        Say.DONE,
-        done.worker,
-        done.ticket,
-        done.slot,
-        packed.capacity,
-        packed.nbytes,
-        packed.layout_bytes,
-        packed.aside_bytes,
-        done.samples,
-        done.skipped,
-        timing.idle,
-        timing.fetch,
-        timing.write,
+def unpack_said(records: bytes) -> list[Said]:
+    return [Said._make(fields) for fields in _SAID.iter_unpack(records)]
+
+
+def write_results(answer: Answer, slot: Slot) -> Said:
+    """Puts errors and the table of results into the slot, behind the batches."""
+    end = max((result.packed.end for result in answer.results if isinstance(result, Made)), default=0)
+    table = []
+    for result in answer.results:
+        if isinstance(result, Failed):
+            error = pack_error(result.error)
+            slot.reserve(end + len(error)).buffer[end : end + len(error)] = error
+            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, 0))
+            end += len(error)
+        else:
+            table.append(_RESULT.pack(*result.packed[:4], *result[1:]))
+    entries = b"".join(table)
+    slot.reserve(end + len(entries)).buffer[end : end + len(entries)] = entries
+    return Said(
+        Say.DONE, answer.worker, answer.ticket, answer.slot, slot.capacity, end, len(answer.results), answer.idle
     )
 
 
-def pack_said(kind: Say, worker: int, ticket: int = 0, slot: int = 0, capacity: int = 0, value: int = 0) -> bytes:
-    """Any other answer. ``value`` is the error's size in the slot, the dataset's length, or the exit status."""
-    return _ANSWER.pack(kind, worker, ticket, slot, capacity, value, 0, 0, 0, 0, 0, 0, 0)
-
-
-def unpack_answers(data: bytes) -> list[tuple[int, ...]]:
-    return list(_ANSWER.iter_unpack(data))
-
-
-def done_from(fields: tuple[int, ...]) -> Done:
-    _, worker, ticket, slot, capacity, nbytes, layout, aside, samples, skipped, idle, fetch, write = fields
-    packed = Packed(capacity, nbytes, layout, aside)
-    return Done(worker, ticket, slot, packed, samples, skipped, Timing(idle, fetch, write))
+def read_results(said: Said, slot: Slot) -> Answer:
+    buffer = slot.view().buffer
+    results: list[Made | Failed] = []
+    for fields in _RESULT.iter_unpack(buffer[said.value : said.value + said.results * _RESULT.size]):
+        offset, nbytes, layout, aside, samples, skipped, fetching, writing = fields
+        if samples < 0:
+            results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
+        else:
+            results.append(Made(Packed(offset, nbytes, layout, aside), samples, skipped, fetching, writing))
+    return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, results)

@@ -12,16 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from stoker.memory import Slots
-from stoker.workers.backend import Failed, Request
-from stoker.workers.failure import pack_error
-from stoker.workers.processes.records import (
-    REQUEST_BYTES,
-    Ask,
-    Say,
-    pack_done,
-    pack_said,
-    unpack_request,
-)
+from stoker.workers.backend import Answer, Failed, Made, Request
+from stoker.workers.processes.records import REQUEST_BYTES, Ask, Said, Say, unpack_request, write_results
 from stoker.workers.randomness import seed_generators
 from stoker.workers.worker import Job, Worker
 
@@ -41,7 +33,7 @@ def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
         kind, request = unpack_request(record)
         if kind is Ask.STOP:
             return
-        os.write(ends.answers, service.answer(kind, request))
+        os.write(ends.answers, service.answer(kind, request).pack())
 
 
 class _Service:
@@ -56,26 +48,19 @@ class _Service:
             error.add_note(f"stoker: in worker {number}, while it unpacked the dataset")
             self._refusal = error
 
-    def answer(self, kind: Ask, request: Request) -> bytes:
-        if self._worker is None:
-            assert self._refusal is not None
-            return self._failed(request, self._refusal)
-        if kind is Ask.LENGTH:
-            return self._length(self._worker, request)
-        outcome = self._worker.run(request)
-        return self._failed(request, outcome.error) if isinstance(outcome, Failed) else pack_done(outcome)
-
-    def _length(self, worker: Worker, request: Request) -> bytes:
+    def answer(self, kind: Ask, request: Request) -> Said:
+        slot = self._slots.get(request.slot, request.capacity)
         try:
-            return pack_said(Say.LENGTH, self._number, value=worker.length())
-        except Exception as error:
-            return self._failed(request, error)
-
-    def _failed(self, request: Request, error: BaseException) -> bytes:
-        packed = pack_error(error)
-        mapping = self._slots.reserve(request.slot, request.capacity, len(packed))
-        mapping.buffer[: len(packed)] = packed
-        return pack_said(Say.FAILED, self._number, request.ticket, request.slot, mapping.size, value=len(packed))
+            if self._worker is None:
+                assert self._refusal is not None
+                raise self._refusal
+            if kind is Ask.LENGTH:
+                return Said(Say.LENGTH, self._number, value=self._worker.length())
+            answer = self._worker.run(request)
+        except Exception as error:  # of the whole worker: each batch of the run fails with it
+            failures: list[Made | Failed] = [Failed(error)] * max(request.run.size, 1)
+            answer = Answer(self._number, request.ticket, request.slot, slot.capacity, 0, failures)
+        return write_results(answer, slot)
 
 
 def _seeded(seed: int) -> AbstractContextManager[None]:

@@ -1,0 +1,36 @@
+"""How many batches a worker makes in one go.
+
+Handing out a run and taking it back costs tens of microseconds. Batches that cost as little to make are made several
+at a time, so that this is shared; all others singly. What is in a batch does not depend on it.
+"""
+
+from __future__ import annotations
+
+_TARGET_NS = 1_000_000  # of work in a run: twenty times what handing it out costs
+_MOST_BYTES = 2**22  # in a run of several batches: what a slot costs in memory stays what one would expect
+_MOST = 64
+_WEIGHT = 0.25  # of the newest measurement in the average
+
+
+class Pacing:
+    """The length of runs, from what the last ones cost."""
+
+    def __init__(self) -> None:
+        self.size = 1
+        self._most = 1
+        self._cost_ns = 0.0
+        self._nbytes = 0.0
+
+    def limit(self, most: int) -> None:
+        """Sets an upper limit, so that the workers' shares of an epoch stay even."""
+        self._most = min(most, _MOST)
+        self.size = min(self.size, self._most)
+
+    def note(self, batches: int, cost_ns: int, nbytes: int) -> None:
+        """Some batches were made, at that cost in all."""
+        if self._most <= 1:
+            return
+        self._cost_ns += _WEIGHT * (cost_ns / batches - self._cost_ns) if self._cost_ns else cost_ns / batches
+        self._nbytes += _WEIGHT * (nbytes / batches - self._nbytes) if self._nbytes else nbytes / batches
+        affordable = min(_TARGET_NS / max(self._cost_ns, 1), _MOST_BYTES / max(self._nbytes, 1))
+        self.size = max(1, min(int(affordable), 2 * self.size, self._most))
