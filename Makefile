@@ -55,6 +55,7 @@ $(DEMO)/.ready: pyproject.toml
 	$(call make-venv,$(DEMO))
 	@echo "installing stoker[demo] into $(DEMO) (half a minute the first time)"
 	@$(DEMO)/bin/python $(PIP) -e '.[demo]'
+	$(call compile,$(@D))
 	@touch $@
 
 $(TEST)/.ready: pyproject.toml tests/requirements.txt
@@ -73,6 +74,7 @@ ifeq ($(VERSION),3.11)
 else
 	@echo "torch, jax, tensorflow and tinygrad are tested on Python 3.11 only: here their tests will be skipped"
 endif
+	$(call compile,$(@D))
 	@touch $@
 
 $(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt
@@ -80,7 +82,13 @@ $(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt
 	@echo "installing $(TORCH) and the other loaders into $(BENCH) (1-2 minutes the first time)"
 	@$(BENCH)/bin/python $(PIP) $(TORCH)
 	@$(BENCH)/bin/python $(PIP) -e . -r benchmarks/requirements.txt
+	$(call compile,$(@D))
 	@touch $@
+
+# Bytecode once and for all: where PYTHONDONTWRITEBYTECODE is set, each start would else compile everything again.
+define compile
+	@$(1)/bin/python -m compileall -q src tests benchmarks
+endef
 
 define make-venv
 	@test -n "$(RUNNABLE)" || { echo "$(PYTHON) does not run: name another, as in PYTHON=python3.12" >&2; exit 1; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -50,10 +51,15 @@ def test_workers_killed_from_outside_again_and_again(start, expected):
             for step, batch in enumerate(loader):
                 got[-1].append({key: value.copy() for key, value in batch.items()})
                 if step % 3 == 0:
-                    workers = [p for p in psutil.Process().children(recursive=True) if not is_nursery(p)]
-                    if workers:
-                        workers[step % len(workers)].kill()
+                    kill_one(step)
         assert_same(got, expected)
+
+
+def kill_one(choice: int) -> None:
+    workers = [process for process in psutil.Process().children(recursive=True) if not is_nursery(process)]
+    if workers:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            workers[choice % len(workers)].kill()
 
 
 def is_nursery(process: psutil.Process) -> bool:
@@ -75,6 +81,19 @@ def test_the_nursery_itself_may_die(expected):
                 nursery.kill()
         got.extend(epochs(loader, 1))
         assert_same(got, expected)
+
+
+def test_workers_that_die_before_they_can_begin_are_not_started_for_ever():
+    class Poisoned(Rows):
+        """Kills whoever unpickles it."""
+
+        def __reduce__(self):
+            return os._exit, (7,)
+
+    with Loader(Poisoned(40), 5, workers=Processes(2)) as loader:
+        iterator = iter(loader)
+        with pytest.raises(WorkerDied, match="exit code 7"):
+            next(iterator)
 
 
 def test_a_worker_that_dies_making_the_dataset_is_an_error():

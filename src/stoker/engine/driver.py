@@ -129,7 +129,7 @@ class Driver:
                 self._tell(Finished(news))
             else:
                 log.warning("worker %d died: %s. Another takes its place.", news.worker, news.cause)
-                self._tell(Died(news.worker, news.cause))
+                self._tell(Died(*news))
 
     def _note(self, answer: Answer) -> None:
         """Learns from an answer how large slots are and how long runs should be."""

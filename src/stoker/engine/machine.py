@@ -99,6 +99,7 @@ class Machine:
         self._free: list[int] = []  # slots, the last used on top: it is the warmest
         self._slots = 0
         self._held = 0
+        self._futile_deaths = 0  # of workers that had begun nothing, since the last answer
         self._handlers: dict[type, Callable[[Any], list[Instruction]]] = {
             Asked: self._on_asked,
             Finished: self._on_finished,
@@ -130,6 +131,7 @@ class Machine:
         except ValueError:
             raise BugError(f"worker {answer.worker} answered ticket {answer.ticket}, which it never had") from None
         worker.recall_missed = worker.stalled = False
+        self._futile_deaths = 0
         if answer.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(answer.ticket))
         else:
@@ -142,14 +144,16 @@ class Machine:
         tickets = self._workers[event.worker].tickets
         self._workers[event.worker] = _Worker()
         lost = []
-        for place, ticket in enumerate(tickets):
+        for ticket in tickets:
             if ticket in self._abandoned:
                 self._free.append(self._abandoned.pop(ticket))
-            elif place:
+            elif ticket in event.unbegun:
                 lost.append(ticket)
-            else:  # it was at work on the first
+            else:
                 lost.extend(self._blamed(ticket, event.cause))
         self._again.extendleft(reversed(lost))
+        if len(event.unbegun) == len(tickets):
+            self._note_futile_death(event.cause)
         return self._proceed([Spawn(event.worker)])
 
     def _on_released(self, event: Released) -> list[Instruction]:
@@ -199,6 +203,19 @@ class Machine:
         if not self._in_order:
             self._ready.append(ticket)
         return []
+
+    def _note_futile_death(self, cause: str) -> None:
+        """Workers that die before they begin anything will do so for ever: give up the batch that is due."""
+        self._futile_deaths += 1
+        if self._futile_deaths < self._deaths_allowed * len(self._workers) or not self._order:
+            return
+        entry = self._entries[self._order[0]]
+        if entry.answer is None and self._order[0] in self._again:
+            self._again.remove(self._order[0])
+            entry.deaths, entry.cause, entry.doomed = self._futile_deaths, cause, True
+            if not self._in_order:
+                self._ready.append(self._order[0])
+            self._futile_deaths = 0
 
     def _divided(self, ticket: int) -> list[int]:
         """Puts runs of single batches in the place of a longer one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 SEALABLE = hasattr(os, "memfd_create")
 
@@ -16,6 +15,8 @@ def anonymous_file(*, memfd: bool = SEALABLE) -> int:
     """
     if memfd:
         return os.memfd_create("stoker", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    import tempfile  # only where there is no memfd, and slow to import
+
     fd, path = tempfile.mkstemp(prefix="stoker-")
     os.unlink(path)
     return fd

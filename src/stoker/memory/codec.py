@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 
 from stoker.collate.columns import Array, Column, Objects, Stack, Whole
@@ -129,6 +128,8 @@ def dumps(value: Any) -> bytes:
     try:
         return pickle.dumps(value, 5)
     except Exception:
+        import cloudpickle  # seldom needed, and slow to import
+
         dumped: bytes = cloudpickle.dumps(value, 5)
         return dumped
 

@@ -50,10 +50,14 @@ class Answer(NamedTuple):
 
 
 class Death(NamedTuple):
-    """A worker has ended; whatever it had been sent and not answered is lost. ``cause``: ``SIGKILL (-9)``."""
+    """A worker has ended; whatever it had been sent and not answered is lost.
+
+    ``cause``: as in ``SIGKILL (-9)``. ``unbegun``: tickets that it had been sent and had not looked at.
+    """
 
     worker: int
     cause: str
+    unbegun: tuple[int, ...]
 
 
 class Backend(Protocol):

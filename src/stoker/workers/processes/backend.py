@@ -25,7 +25,7 @@ from stoker.workers.processes.records import (
 )
 from stoker.workers.processes.service import Ends
 
-_ANSWERS_AT_ONCE = 2**16 // SAID_BYTES  # all that a pipe holds
+_AT_ONCE = 64 * SAID_BYTES  # more are read in a second go
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
 _TERMINATE_S = 0.3  # and then before SIGKILL
 _KILL_S = 5.0  # for the system to take a killed process away
@@ -67,7 +67,7 @@ class ProcessesBackend:
         while not found and block:
             said, deaths = self._listen(None)
             # What they said before they died comes first.
-            found = [*self._news(said), *[Death(worker, describe(code)) for worker, code in deaths.items()]]
+            found = [*self._news(said), *[self._death(worker, code) for worker, code in deaths.items()]]
         return found
 
     def length(self) -> int:
@@ -128,19 +128,29 @@ class ProcessesBackend:
             self._poll.register(fd, select.POLLIN)
 
     def _read(self) -> list[Said]:
+        """All that has been said so far."""
+        said: list[Said] = []
         try:
-            return unpack_said(os.read(self._answers, _ANSWERS_AT_ONCE * SAID_BYTES))
+            while len(records := os.read(self._answers, _AT_ONCE)) == _AT_ONCE:
+                said.extend(unpack_said(records))
         except BlockingIOError:
-            return []
+            return said
+        return [*said, *unpack_said(records)] if said else unpack_said(records)
 
     def _news(self, answers: list[Said]) -> list[Answer | Death]:
         return [
-            self._results(said) if said.kind == Say.DONE else Death(said.worker, describe(said.value))
-            for said in answers
+            self._results(said) if said.kind == Say.DONE else self._death(said.worker, said.value) for said in answers
         ]
 
     def _results(self, said: Said) -> Answer:
         return read_results(said, self._slots.get(said.slot, said.capacity))
+
+    def _death(self, worker: int, code: int) -> Death:
+        """What is still in its pipe it can't have died of."""
+        unbegun = []
+        while (ticket := self.recall(worker)) is not None:
+            unbegun.append(ticket)
+        return Death(worker, describe(code), tuple(unbegun))
 
     def _forget(self, worker: int) -> None:
         for fd in self._requests.pop(worker, ()):
