@@ -48,7 +48,7 @@ class _Entry:
     slot: int
     answer: Answer | None = None
     deaths: int = 0
-    cause: str = ""  # of the last death
+    cause: str = ""  # of the death that doomed it
     doomed: bool = False  # it has killed too many: the consumer will be told instead
 
 
@@ -196,26 +196,29 @@ class Machine:
         if entry.run.size > 1:  # one of its batches is to blame: find out which
             return self._divided(ticket)
         entry.deaths += 1
-        entry.cause = cause
         if entry.deaths < self._deaths_allowed:
             return [ticket]
-        entry.doomed = True
-        if not self._in_order:
-            self._ready.append(ticket)
+        self._doom(ticket, entry.deaths, cause)
         return []
 
     def _note_futile_death(self, cause: str) -> None:
         """Workers that die before they begin anything will do so for ever: give up the batch that is due."""
         self._futile_deaths += 1
-        if self._futile_deaths < self._deaths_allowed * len(self._workers) or not self._order:
+        if self._futile_deaths < self._deaths_allowed * len(self._workers):
             return
-        entry = self._entries[self._order[0]]
-        if entry.answer is None and self._order[0] in self._again:
-            self._again.remove(self._order[0])
-            entry.deaths, entry.cause, entry.doomed = self._futile_deaths, cause, True
-            if not self._in_order:
-                self._ready.append(self._order[0])
-            self._futile_deaths = 0
+        if not self._order or self._order[0] not in self._again:
+            return
+        self._again.remove(self._order[0])
+        due, *others = self._divided(self._order[0])
+        self._again.extendleft(reversed(others))
+        self._doom(due, self._futile_deaths, cause)
+        self._futile_deaths = 0
+
+    def _doom(self, ticket: int, deaths: int, cause: str) -> None:
+        entry = self._entries[ticket]
+        entry.deaths, entry.cause, entry.doomed = deaths, cause, True
+        if not self._in_order:
+            self._ready.append(ticket)
 
     def _divided(self, ticket: int) -> list[int]:
         """Puts runs of single batches in the place of a longer one."""

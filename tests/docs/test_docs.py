@@ -1,0 +1,47 @@
+"""The code in README and docs runs, and so do the examples in docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stoker
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page, tmp_path):
+    """As a script of its own, all blocks of the page one after the other."""
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(CODE.findall(page.read_text())))
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def _modules() -> list[str]:
+    return [module.name for module in pkgutil.walk_packages(stoker.__path__, "stoker.")]
+
+
+@pytest.mark.parametrize("name", _modules())
+def test_examples_in_docstrings_run(name):
+    if name.startswith("stoker.bridges.to_"):
+        pytest.importorskip(name.rpartition("_")[2])
+    assert not doctest.testmod(importlib.import_module(name)).failed
