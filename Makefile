@@ -47,7 +47,7 @@ soak: $(TEST)/.ready  ## hours in minutes: MINUTES=5
 
 clean:  ## remove environments and caches
 	rm -rf .venv-demo .venv-bench .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for a finished environment; a change of what it was made from makes it again.
 

@@ -82,8 +82,7 @@ class Tokens:
 
     def __getitem__(self, index: int) -> Array:
         if self._tokens is None:
-            # A plain view: slicing a np.memmap object itself costs more than copying the window.
-            self._tokens = np.asarray(np.memmap(self.path, dtype=np.int32, mode="r"))
+            self._tokens = np.memmap(self.path, dtype=np.int32, mode="r")
         start = self.starts[index]
         return self._tokens[start : start + _WINDOW]
 

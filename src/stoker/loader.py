@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import operator
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from stoker.bridges import Framework, bridge
 from stoker.engine import Driver, Machine
@@ -19,7 +21,12 @@ from stoker.sources import IndexedSource
 from stoker.workers import Inline, MakeBackend, Processes, Workers, workers_of
 from stoker.workers.worker import Job
 
-B = TypeVar("B")
+if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
+    import typing_extensions
+
+    B = typing_extensions.TypeVar("B", default=Any)
+else:
+    B = TypeVar("B")
 
 _ON_ERROR = ("raise", "skip")
 _RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
@@ -84,7 +91,7 @@ class Loader(Generic[B]):
         self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
         self._in_step = False  # the engine will deliver what the cursor comes to next
         self._iteration: Iteration[B] | None = None
-        self._meter = Meter(self._workers.n)
+        self._meter = Meter(0 if isinstance(self._workers, Inline) else self._workers.n)
         self._driver: Driver | None = None
         self._owner = 0
         self._closed = False
@@ -110,8 +117,9 @@ class Loader(Generic[B]):
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next loop epoch number ``epoch``. Where it is that anyway, as after a resume, nothing changes."""
-        if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-            raise ValueError(f"set_epoch({epoch!r}): write a number of 0 or more")
+        if isinstance(epoch, bool) or not hasattr(epoch, "__index__") or epoch < 0:
+            raise ValueError(f"set_epoch({epoch!r}): write a whole number of 0 or more")
+        epoch = operator.index(epoch)
         if epoch != self._cursor.epoch or self._iteration is not None:
             self._jump(Cursor(epoch))
 
@@ -206,8 +214,7 @@ class Loader(Generic[B]):
             count = self._workers.n
             window = 1 if isinstance(self._workers, Inline) else count * self._prefetch
             machine = Machine(workers=count, window=window, depth=min(2, self._prefetch), in_order=self._in_order)
-            slots = Slots.create()
-            self._driver = Driver(machine, self._make_backend(slots), slots)
+            self._driver = _driver(machine, self._make_backend)
             self._owner = os.getpid()
             self._job = self._make_backend = None
             self._finalizer = weakref.finalize(self, _close_in, self._driver, self._owner)
@@ -263,6 +270,18 @@ def _endless(plan: Plan, cursor: Cursor) -> Iterator[Batch]:
     while plan.rounds:
         epoch += 1
         yield from plan.batches(epoch)
+
+
+def _driver(machine: Machine, make_backend: MakeBackend) -> Driver:
+    """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
+    with contextlib.ExitStack() as undo:
+        slots = Slots.create()
+        undo.callback(slots.close)
+        backend = make_backend(slots)
+        undo.callback(backend.close)
+        driver = Driver(machine, backend, slots)
+        undo.pop_all()
+        return driver
 
 
 def _close_in(driver: Driver, owner: int) -> None:

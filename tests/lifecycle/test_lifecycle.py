@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -294,6 +295,27 @@ def test_the_surroundings_of_workers_are_the_consumers(tmp_path, monkeypatch):
             assert next(iter(loader)) == ("on", str(tmp_path), sys.argv)
 
 
+def test_a_module_that_was_edited_is_imported_afresh(tmp_path, monkeypatch):
+    """In a notebook: edit, importlib.reload, make a new loader while the old one is still open."""
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "edited_dataset.py"
+
+    def write(value: int) -> None:
+        source.write_text(f"class Mine(list):\n    def __getitem__(self, i):\n        return {value}\n")
+        os.utime(source, ns=(value, value))
+
+    write(1)
+    import edited_dataset
+
+    with Loader(edited_dataset.Mine([0]), None, workers=1) as old:
+        assert next(iter(old)) == 1
+        write(22)
+        importlib.reload(edited_dataset)
+        with Loader(edited_dataset.Mine([0]), None, workers=1) as new:
+            assert next(iter(new)) == 22
+    sys.modules.pop("edited_dataset")
+
+
 def test_a_memory_mapped_file_is_opened_again_and_not_copied(tmp_path):
     path = tmp_path / "data.bin"
     np.arange(100_000, dtype=np.int32).tofile(path)
@@ -334,6 +356,12 @@ def test_stats_tell_who_waited_for_whom():
         for _ in loader:
             time.sleep(0.01)
         assert "kept fed" in loader.stats().diagnosis
+
+
+def test_inline_the_consumer_is_told_that_it_does_the_work_itself():
+    with Loader(Rows(40), 5) as loader:
+        list(loader)
+        assert "made its batches itself" in loader.stats().diagnosis
 
 
 def test_version():

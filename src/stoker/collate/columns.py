@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -87,6 +88,12 @@ class Objects:
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
+
+
+def is_plain(array: Array) -> bool:
+    """Whether an array is all there in its memory: no objects, no mask."""
+    masked = sys.modules.get("numpy.ma")  # slow to import, and where nobody has there are no masks
+    return not array.dtype.hasobject and (masked is None or not isinstance(array, masked.MaskedArray))
 
 
 def materialize(column: Column) -> Array:

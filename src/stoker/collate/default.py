@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stoker.collate.columns import Array, Column, Objects, Stack, Whole
+from stoker.collate.columns import Array, Column, Objects, Stack, Whole, is_plain
 from stoker.collate.tensors import is_tensor, tensor_as_array, tensor_dtype
 from stoker.collate.tree import build, container_class, items, step
 from stoker.errors import CollateError
@@ -35,7 +35,7 @@ class Collation:
         self._stack = stack
 
     def __call__(self, samples: Sequence[Any], indices: Sequence[int] = ()) -> Any:
-        if isinstance(samples, np.ndarray) and samples.dtype != object:
+        if isinstance(samples, np.ndarray) and is_plain(samples):
             return Whole(samples)  # __getitems__ gave the whole batch at once
         if is_tensor(samples):
             return Whole(tensor_as_array(samples), tensor_dtype(samples))
@@ -57,7 +57,7 @@ class Collation:
         return _others(values, path, indices)
 
     def _arrays(self, values: list[Any], path: str, indices: Sequence[int]) -> Any:
-        if values[0].dtype == object or isinstance(values[0], np.ma.MaskedArray):
+        if not is_plain(values[0]):
             return Objects(values)
         return self._stack(values, path, indices)
 

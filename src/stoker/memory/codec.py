@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoker.collate.columns import Array, Column, Objects, Stack, Whole
+from stoker.collate.columns import Array, Column, Objects, Stack, Whole, is_plain
 from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.collate.tree import Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
@@ -137,8 +137,7 @@ def dumps(value: Any) -> bytes:
 def _as_column(leaf: Any) -> Column | None:
     """The leaf as something that can be written into memory, or None where it must travel aside."""
     if isinstance(leaf, np.ndarray):
-        plain = not leaf.dtype.hasobject and not isinstance(leaf, np.ma.MaskedArray)
-        return Whole(leaf) if plain else None
+        return Whole(leaf) if is_plain(leaf) else None
     if is_tensor(leaf):
         return Whole(tensor_as_array(leaf), tensor_dtype(leaf))
     return leaf if isinstance(leaf, (Stack, Whole)) else None

@@ -34,6 +34,7 @@ class Sharing(IntFlag):
 
 _POPULATE = 0x8000 if _LINUX else 0  # map the pages that are there now, instead of a page fault each later
 _NORESERVE = 0x4000 if _LINUX else 0
+_FIXED = 0x10
 
 
 class Mapping:
@@ -53,6 +54,13 @@ class Mapping:
         self.bytes = np.frombuffer(memoryview(owner), np.uint8)
         self.buffer = self.bytes.data
         self.size = size
+
+
+def map_fixed(address: int, size: int, fd: int, offset: int) -> None:
+    """Puts a copy-on-write view of the file in the place of what is mapped at these pages now, in one step."""
+    flags = Sharing.PRIVATE | _FIXED | _NORESERVE
+    if _libc.mmap(address, size, _READ_WRITE, flags, fd, offset) != address:
+        raise MemoryError(f"cannot map {size / 2**20:.1f} MiB in place: {os.strerror(ctypes.get_errno())}")
 
 
 def page_aligned(nbytes: int) -> int:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 
 from stoker.memory.anonymous import allocate, anonymous_file
-from stoker.memory.mapping import Mapping, page_aligned
+from stoker.memory.mapping import PAGE, Mapping, page_aligned
 
 _DISTANCE = 2**40  # bytes from slot to slot
-_HEADROOM = 1.25  # growing batches (ragged ones, mostly) would else outgrow their slot again and again
+_DOUBLED_UP_TO = 2**22  # bytes; small slots grow to powers of two, as runs of small batches get longer
+_HEADROOM = 1.25  # for bigger ones: ragged batches would else outgrow their slot again and again
 
 
 class Slot:
@@ -38,10 +39,17 @@ class Slot:
         """Its memory, at least ``nbytes`` of it."""
         nbytes = max(nbytes, 1)  # there is no mapping of nothing
         if nbytes > self.capacity:
-            grown = page_aligned(int(nbytes * _HEADROOM) if self.capacity else nbytes)
-            allocate(self._fd, self._offset, grown)
-            self.capacity = grown
+            self.capacity = self._grown(nbytes)
+            allocate(self._fd, self._offset, self.capacity)
         return self.view()
+
+    def _grown(self, nbytes: int) -> int:
+        """Just what is needed at first, since most batches are all alike; with room to spare from then on."""
+        if not self.capacity:
+            return page_aligned(nbytes)
+        if nbytes <= _DOUBLED_UP_TO:
+            return max(1 << (nbytes - 1).bit_length(), PAGE)
+        return page_aligned(int(nbytes * _HEADROOM))
 
 
 class Slots:

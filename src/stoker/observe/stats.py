@@ -19,7 +19,7 @@ class Stats:
         samples: Samples in them.
         skipped: Samples left out by ``on_error="skip"``.
         nbytes: Bytes of arrays delivered.
-        workers: Number of workers.
+        workers: Number of workers; 0 inline.
         elapsed: From the first request for a batch to the last delivery.
         waited: Part of it in which the consumer was blocked, waiting for a batch.
         fetching: Spent in ``dataset[i]``, over all workers.
@@ -48,6 +48,8 @@ class Stats:
         if not self.batches or not self.elapsed:
             return "Nothing was delivered yet."
         share = self.waited / self.elapsed
+        if not self.workers:
+            return f"There are no workers: the consumer made its batches itself, {share:.0%} of the time."
         if share < _SMALL_SHARE:
             return (
                 f"The consumer was kept fed: it waited {share:.0%} of the time "

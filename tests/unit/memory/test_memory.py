@@ -130,3 +130,44 @@ def test_a_segment_is_sealed():
     with pytest.raises(PermissionError):
         os.pwrite(segment.fd, b"y", 0)
     segment.close()
+
+
+def test_a_big_array_shares_the_pages_of_its_sealed_copy():
+    """It keeps its address and contents; its memory is the segment's until one writes, and then one's own."""
+    array = np.arange(2**24, dtype=np.int64)  # 128 MiB
+    view, address = array[5:], array.ctypes.data
+    private = anonymous_kilobytes()
+    segment = Segment.write([memoryview(b"head"), array.data])
+    assert private - anonymous_kilobytes() > 120 * 1024
+    assert array.ctypes.data == address
+    assert array[-1] == 2**24 - 1
+    assert view[0] == 5
+    assert (array[:: 2**18] == np.arange(0, 2**24, 2**18)).all()
+    array[:] = -1  # ours alone
+    assert (view == -1).all()
+    head, copy = segment.read()
+    assert bytes(head) == b"head"
+    assert np.array_equal(np.frombuffer(copy, np.int64)[:: 2**18], np.arange(0, 2**24, 2**18))
+    segment.close()
+    array.resize(2**25, refcheck=False)  # malloc moves and frees it as ever
+    assert array[0] == -1
+
+
+def anonymous_kilobytes() -> int:
+    with open("/proc/self/smaps_rollup") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
+
+
+@pytest.mark.parametrize("kind", ["part", "mapped"])
+def test_memory_that_is_not_a_block_of_its_own_is_left_alone(kind, tmp_path):
+    size = 2**26
+    if kind == "part":
+        data = np.ones(size + 8192, np.uint8)[4096 + 7 :][:size]
+    else:
+        np.ones(size, np.uint8).tofile(tmp_path / "file")
+        data = np.memmap(tmp_path / "file", np.uint8, "r+")
+    private = anonymous_kilobytes()
+    segment = Segment.write([memoryview(data)])
+    assert abs(private - anonymous_kilobytes()) < 8 * 1024
+    assert (np.frombuffer(segment.read()[0], np.uint8) == 1).all()
+    segment.close()

@@ -11,7 +11,7 @@ from stoker.errors import WorkerDied
 from stoker.memory import Slots
 from stoker.plan import Run
 from stoker.workers.backend import Answer, Death, Failed, Request
-from stoker.workers.processes.launchers import Launcher
+from stoker.workers.processes.launcher import Launcher
 from stoker.workers.processes.records import (
     REQUEST_BYTES,
     SAID_BYTES,

@@ -29,15 +29,18 @@ import sys
 import threading
 import traceback
 from dataclasses import dataclass
+from pathlib import Path
 
 from stoker.memory import Segment
 from stoker.workers.processes.records import Said, Say
 from stoker.workers.processes.service import Ends, leave, serve, settle_in
-from stoker.workers.processes.shipment import SINGLE_THREADED, load_job
+from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_job
 
 _MESSAGE_BYTES = 2**17
 _DESCRIPTORS = 4  # what a launch carries: requests, answers, slots, segment
 _PR_SET_PDEATHSIG = 1
+# What nobody edits while a loader is open: the interpreter, installed packages, and Stoker itself.
+_INSTALLED = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,42 @@ class Nursery:
             self._socket.send(pickle.dumps(Kill(key, number)))
 
 
+class NurseryLauncher:
+    """Workers are forked by the nursery, which also tells of their deaths, in the answers' pipe."""
+
+    def __init__(self, shipment: Shipment) -> None:
+        self._modules = shipment.modules
+        self._segment = shipment.write()
+        self._nursery = Nursery.shared()
+        self._keys: dict[int, int] = {}
+
+    def launch(self, worker: int, ends: Ends) -> None:
+        self._keys[worker] = self._nursery.launch(worker, ends, self._segment, self._modules)
+
+    def watched(self) -> list[int]:
+        return [self._nursery.fileno()]
+
+    def deaths(self) -> dict[int, int]:
+        """The nursery never speaks on its socket: that it is readable means that it has died, and its workers too."""
+        dead = {worker: -signal.SIGKILL for worker in self._keys}
+        self._keys.clear()
+        self._nursery.release(broken=True)
+        self._nursery = Nursery.shared()
+        return dead
+
+    def kill(self, worker: int, number: signal.Signals) -> None:
+        if worker in self._keys:
+            self._nursery.kill(self._keys[worker], number)
+
+    def close(self) -> None:
+        self._nursery.release()
+        self._segment.close()
+
+
 def main(fd: int, consumer: int) -> None:
     """The nursery's side: its whole life."""
+    import numpy.random  # noqa: F401  # numpy loads it when first used, which would be in every worker anew
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Service(socket.socket(fileno=fd), consumer).run()
 
@@ -129,6 +166,7 @@ class _Service:
         self._consumer = os.pidfd_open(consumer)
         self._children: dict[int, tuple[Launch, int]] = {}  # pid -> what it is, and where to tell of its death
         self._imported: set[str] = set()
+        self._sources: dict[str, tuple[str, int]] = {}  # the user's own modules: their file, and its age when imported
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._waker, False)
         os.set_blocking(self._woken, False)
@@ -175,6 +213,22 @@ class _Service:
                 self._imported.add(name)
                 with contextlib.suppress(BaseException):  # the worker will meet it too, and can tell the user
                     importlib.import_module(name)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if file and name not in self._sources and not file.startswith(_INSTALLED):
+                with contextlib.suppress(OSError):
+                    self._sources[name] = file, os.stat(file).st_mtime_ns
+
+    def _forget_edited_modules(self) -> None:
+        """In a new worker: if the user has edited a module since it was imported, import all of theirs afresh."""
+        for file, age in self._sources.values():
+            if not os.path.exists(file) or os.stat(file).st_mtime_ns != age:
+                break
+        else:
+            return
+        importlib.invalidate_caches()
+        for name in self._sources:
+            sys.modules.pop(name, None)
 
     def _become_worker(self, launch: Launch, ends: Ends, segment: Segment) -> None:
         try:
@@ -186,6 +240,7 @@ class _Service:
             for fd in (self._consumer, self._woken, self._waker, *[fd for _, fd in self._children.values()]):
                 os.close(fd)
             settle_in()
+            self._forget_edited_modules()
             serve(launch.worker, ends, lambda: load_job(segment))
         except BaseException:
             traceback.print_exc()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import select
 import signal
@@ -16,6 +18,9 @@ from stoker.workers.backend import Answer, Failed, Made, Request
 from stoker.workers.processes.records import REQUEST_BYTES, Ask, Said, Say, unpack_request, write_results
 from stoker.workers.randomness import seed_generators
 from stoker.workers.worker import Job, Worker
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's numbers
+_KEPT_BYTES = 2**26  # that a worker may keep and not use; the other threshold can't be more than half of it
 
 
 class Ends(NamedTuple):
@@ -87,9 +92,21 @@ def settle_in() -> None:
     """Manners of a worker process: Ctrl-C is the consumer's business, and one thread is enough."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    keep_freed_memory()
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
+
+
+def keep_freed_memory() -> None:
+    """A batch's samples are freed together, and as many are made next: malloc shall not give the memory back between.
+
+    It would, and fetch it again at a page fault a page: a quarter of the time of decoding 32 JPEGs.
+    """
+    with contextlib.suppress(AttributeError):  # not glibc
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES // 2)
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def die_with(pid: int) -> None:

@@ -1,0 +1,44 @@
+"""``start="spawn"``: each worker is a fresh interpreter, which shares nothing with the consumer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from stoker.memory import Segment
+from stoker.workers.processes.launcher import ChildrenLauncher
+from stoker.workers.processes.service import Ends, die_with, leave, serve, settle_in
+from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_job
+
+
+def spawning(shipment: Shipment) -> ChildrenLauncher:
+    segment = shipment.write()
+    return ChildrenLauncher(lambda worker, ends: _spawn(worker, ends, segment), free=segment.close)
+
+
+_FRESH = (
+    "import sys; sys.path[:] = {path!r}; from stoker.workers.processes.spawning import fresh_worker; "
+    "fresh_worker({worker}, {ends!r}, {segment}, {consumer})"
+)
+
+
+def _spawn(worker: int, ends: Ends, segment: Segment) -> int:
+    code = _FRESH.format(path=sys.path, worker=worker, ends=tuple(ends), segment=segment.fd, consumer=os.getpid())
+    # Not waited for by subprocess: its pid is all we need, and the launcher reaps it.
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[*ends, segment.fd],
+        env=SINGLE_THREADED | dict(os.environ),
+    )
+    process.returncode = 0  # else its destructor would warn that it was not waited for
+    return process.pid
+
+
+def fresh_worker(worker: int, ends: tuple[int, int, int], segment: int, consumer: int) -> None:
+    """The main function of a spawned worker."""
+    settle_in()
+    die_with(consumer)
+    serve(worker, Ends(*ends), lambda: load_job(Segment(segment)))
+    leave()
