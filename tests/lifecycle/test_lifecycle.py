@@ -221,6 +221,7 @@ def test_ctrl_c_ends_the_program_and_its_workers():
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.filterwarnings("ignore:.*fork")  # of JAX, and of Python 3.12: it is what we want to try
 def test_a_loader_in_a_forked_child_is_a_clear_error_and_harms_nobody():
     with Loader(Rows(40), 5, workers=2) as loader:
         iterator = iter(loader)
@@ -240,6 +241,7 @@ def test_a_loader_in_a_forked_child_is_a_clear_error_and_harms_nobody():
         assert len(list(iterator)) == 7
 
 
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_loaders_work_in_threads_and_in_daemonic_processes():
     import multiprocessing
     import threading
