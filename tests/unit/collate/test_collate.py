@@ -101,6 +101,11 @@ def test_a_whole_batch_from_getitems_is_taken_as_it_is():
     ("samples", "words"),
     [
         ([{"a": [np.zeros(3)]}, {"a": [np.zeros(4)]}], ["sample['a'][0]", "(3,)", "(4,)", "7", "9", "stoker.pad"]),
+        ([np.zeros((2, 3)), np.zeros((2, 4))], ["(2, 3)", "(2, 4)", "7", "9"]),
+        ([np.zeros((2, 3)), np.zeros((1, 3)), np.zeros((3, 3))], ["(2, 3)", "(1, 3)", "7", "9"]),
+        ([np.zeros(2), np.zeros(())], ["(2,)", "()", "7", "9"]),
+        ([np.zeros(()), np.zeros(2)], ["()", "(2,)", "7", "9"]),
+        ([np.zeros((2, 3)), np.zeros(6)], ["(2, 3)", "(6,)", "7", "9"]),
         ([{"a": 1}, {"b": 1}], ["['a']", "['b']", "7", "9"]),
         ([[1, 2], [1]], ["2 elements", "1 in", "7", "9"]),
         ([Record(np.zeros(1), 1), Record(3, 1)], ["sample.image", "ndarray", "int", "7", "9"]),
@@ -114,7 +119,7 @@ def test_a_whole_batch_from_getitems_is_taken_as_it_is():
 )
 def test_samples_that_do_not_fit_together_are_an_error_that_names_leaf_and_indices(samples, words):
     with pytest.raises(CollateError) as caught:
-        made(collate(samples, [7, 9]))
+        made(collate(samples, [7, 9, 11]))
     for word in words:
         assert word in str(caught.value)
 

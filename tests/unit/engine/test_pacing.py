@@ -17,12 +17,12 @@ def settled(cost_ns: int, nbytes: int, most: int = 1000) -> int:
 
 
 def test_slow_or_big_batches_are_made_singly():
-    assert settled(cost_ns=2_000_000, nbytes=100) == 1
+    assert settled(cost_ns=3_000_000, nbytes=100) == 1
     assert settled(cost_ns=1000, nbytes=2**23) == 1
 
 
 def test_quick_and_small_batches_are_made_several_at_a_time():
-    assert settled(cost_ns=100_000, nbytes=1000) == 10
+    assert settled(cost_ns=100_000, nbytes=1000) == 15
     assert settled(cost_ns=1000, nbytes=2**20) == 4
     assert settled(cost_ns=1000, nbytes=2**20, most=3) == 3
 
