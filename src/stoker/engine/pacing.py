@@ -7,7 +7,7 @@ at a time, so that this is shared; all others singly. What is in a batch does no
 from __future__ import annotations
 
 _TARGET_NS = 1_500_000  # of work in a run: thirty times what handing it out costs
-_MOST_BYTES = 2**22  # in a run of several batches: what a slot costs in memory stays what one would expect
+_MOST_BYTES = 2**22 - 2**16  # in a run of several batches: with layouts and table it fits a slot of 4 MiB
 _MOST = 64
 _WEIGHT = 0.25  # of the newest measurement in the average
 

@@ -28,7 +28,7 @@ from stoker.workers.processes.service import Ends
 _AT_ONCE = 64 * SAID_BYTES  # more are read in a second go
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
 _TERMINATE_S = 0.3  # and then before SIGKILL
-_KILL_S = 5.0  # for the system to take a killed process away
+_KILL_S = 2.0  # for the system to take a killed process away
 _NO_RUN = Request(ticket=-1, run=Run(0, 0, 0, 0), length=0, slot=0, capacity=0)
 
 
@@ -92,6 +92,8 @@ class ProcessesBackend:
         self._closed = True
         alive = set(self._requests)
         for worker in self._requests:
+            while self.recall(worker) is not None:
+                pass  # nobody will take it
             os.write(self._requests[worker][1], pack_request(_NO_RUN, Ask.STOP))
         alive = self._wait_for_end(alive, _ASK_S)
         for number, patience in ((signal.SIGTERM, _TERMINATE_S), (signal.SIGKILL, _KILL_S)):

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from stoker.workers.processes.service import Ends
 
+_UNKNOWN = 255  # as an exit code
+
 
 class Launcher(Protocol):
     """Starts workers and ends them. Made by one backend, used in its thread."""
@@ -47,9 +49,9 @@ class ChildrenLauncher:
     def deaths(self) -> dict[int, int]:
         dead = {}
         for pidfd, (worker, pid) in list(self._children.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                dead[worker] = os.waitstatus_to_exitcode(status)
+            code = _exit_code(pid)
+            if code is not None:
+                dead[worker] = code
                 del self._children[pidfd]
                 os.close(pidfd)
         return dead
@@ -61,3 +63,12 @@ class ChildrenLauncher:
 
     def close(self) -> None:
         self._free()
+
+
+def _exit_code(pid: int) -> int | None:
+    """How a child has ended, or None if it has not."""
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:  # somebody else in this process waits for all children, and knows
+        return _UNKNOWN
+    return os.waitstatus_to_exitcode(status) if ended else None

@@ -39,6 +39,7 @@ from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_jo
 _MESSAGE_BYTES = 2**17
 _DESCRIPTORS = 4  # what a launch carries: requests, answers, slots, segment
 _PR_SET_PDEATHSIG = 1
+_END_S = 1.0  # for the nursery to end by itself
 # What nobody edits while a loader is open: the interpreter, installed packages, and Stoker itself.
 _INSTALLED = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
 
@@ -103,7 +104,15 @@ class Nursery:
                 Nursery._shared = None
             if not self._users and self._owner == os.getpid():
                 self._socket.close()
-                self._process.wait()
+                self._end()
+
+    def _end(self) -> None:
+        """The closed socket tells it to go; in the middle of a long import it hears nothing."""
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def fileno(self) -> int:
         return self._socket.fileno()
