@@ -96,9 +96,10 @@ def _read(loader: Loader[Any], wanted: list[Any], place: int, chance: random.Ran
 def _kill_one(chance: random.Random) -> int:
     """Kills a worker, never the nursery: 1 if there was one."""
     workers = [process for process in psutil.Process().children(recursive=True) if _is_worker(process)]
-    if not workers:
+    try:
+        chance.choice(workers).kill()
+    except (IndexError, psutil.NoSuchProcess):  # there was none, or it has just ended
         return 0
-    chance.choice(workers).kill()
     return 1
 
 
