@@ -1,6 +1,6 @@
 """The engine: an ordered parallel map. ``machine`` decides, and is pure; ``driver`` carries out what it decides.
 
-Imports ``errors``, ``plan``, ``memory`` and ``workers``.
+Imports ``errors``, ``plan``, ``collate`` (its trees), ``memory`` and ``workers``.
 """
 
 from stoker.engine.driver import Delivery, Driver

@@ -1,4 +1,4 @@
-"""What is read: so far datasets with an index. Imports ``errors`` and ``plan``."""
+"""What is read: so far datasets with an index. Imports nothing else of ours."""
 
 from stoker.sources.indexed import Fetched, Indexed, IndexedSource, SampleError
 
