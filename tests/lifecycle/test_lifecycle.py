@@ -318,6 +318,30 @@ def test_a_module_that_was_edited_is_imported_afresh(tmp_path, monkeypatch):
     sys.modules.pop("edited_dataset")
 
 
+@pytest.mark.timeout(60)
+def test_close_does_not_wait_for_a_long_import(tmp_path, monkeypatch):
+    """The nursery is in the middle of importing the dataset's module, for ten minutes, when the consumer gives up."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_to_import.py").write_text(
+        "import os, time\nif os.environ.get('SLOW'):\n    time.sleep(600)\nclass Mine(list):\n    pass\n"
+    )
+    import slow_to_import
+
+    def give_up(*_):
+        raise TimeoutError
+
+    monkeypatch.setenv("SLOW", "yes")
+    previous = signal.signal(signal.SIGALRM, give_up)
+    try:
+        with Loader(slow_to_import.Mine([0]), None, workers=2) as loader:
+            signal.setitimer(signal.ITIMER_REAL, 1)
+            with pytest.raises(TimeoutError):
+                next(iter(loader))
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+        sys.modules.pop("slow_to_import")
+
+
 def test_a_memory_mapped_file_is_opened_again_and_not_copied(tmp_path):
     path = tmp_path / "data.bin"
     np.arange(100_000, dtype=np.int32).tofile(path)
