@@ -8,6 +8,7 @@ from stoker.errors import (
     ShippingError,
     StateError,
     StokerError,
+    TooManyErrors,
     WorkerDied,
 )
 from stoker.loader import Loader
@@ -28,6 +29,7 @@ __all__ = [
     "Stats",
     "StokerError",
     "Threads",
+    "TooManyErrors",
     "WorkerDied",
     "pad",
 ]

@@ -3,6 +3,7 @@
     StokerError
     ├── ClosedError      you closed it: the loader, or an iterator that a newer one replaced
     ├── WorkerDied       the world broke it: a worker process ended without answering
+    ├── TooManyErrors    more samples were skipped than max_errors allows
     ├── CollateError     samples of one batch that do not fit together (a ValueError)
     ├── StateError       a checkpoint that is not of this plan, or damaged (a ValueError)
     ├── ShippingError    a dataset or a batch that cannot travel between processes (a TypeError)
@@ -11,6 +12,10 @@
 Bad arguments are plain ``ValueError`` and ``TypeError``, raised by the constructor. Errors of the user's own code
 (dataset, collate) keep their own type: where they happened is added as a note.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class StokerError(Exception):
@@ -22,7 +27,19 @@ class ClosedError(StokerError, RuntimeError):
 
 
 class WorkerDied(StokerError, RuntimeError):
-    """A worker process ended without answering: killed, crashed, or out of memory."""
+    """Workers ended without answering, again and again: killed, crashed, out of memory, or hung for ``timeout``.
+
+    Attributes:
+        indices: The samples of the batch that they were making; empty if they had not begun any.
+        epoch: The epoch it belongs to, or None.
+    """
+
+    indices: Sequence[int] = ()
+    epoch: int | None = None
+
+
+class TooManyErrors(StokerError, RuntimeError):
+    """More samples failed than ``max_errors`` allows: the dataset is broken, not a few samples of it."""
 
 
 class CollateError(StokerError, ValueError):

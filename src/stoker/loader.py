@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from stoker.bridges import Framework, bridge
-from stoker.engine import Driver, Machine
+from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
 from stoker.memory import Slots
-from stoker.observe import Meter, Stats
+from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] a
 else:
     B = TypeVar("B")
 
-_ON_ERROR = ("raise", "skip")
 _RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
 
 
@@ -49,7 +48,14 @@ class Loader(Generic[B]):
         workers: A number of processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or ``Processes(n, start=...)``.
         prefetch: Batches made ahead, per worker.
         collate: list of samples -> batch; by default, arrays are stacked.
-        on_error: "raise"; or "skip": leave out samples whose ``dataset[i]`` raises, so that batches shrink.
+        on_error: What becomes of a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
+            ``timeout`` as often. "raise"; "skip": leave it out, so that its batch shrinks; "quarantine": leave it out
+            and append index, epoch, error and traceback to a JSON-lines file, for ``stoker replay``.
+        max_errors: Samples that may be left out in an epoch, as a count or as a share (a float); None: all but one.
+        quarantine: That file; None: ``quarantine.jsonl``.
+        timeout: Seconds that a worker may take for a batch, and for making the dataset, before its stack is logged
+            and another takes its place. None: any time. Inline, nobody is there to look at the clock.
+        max_deaths: Workers that may die over one batch before it is given up.
         in_order: False: batches come as they are finished, each still just once an epoch.
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad", or a callable that gets each batch.
         device: Where ``to``'s framework is to put it.
@@ -74,7 +80,11 @@ class Loader(Generic[B]):
         workers: int | Literal["auto"] | Workers = 0,
         prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: OnError = "raise",
+        max_errors: int | float | None = None,
+        quarantine: str | os.PathLike[str] | None = None,
+        timeout: float | None = None,
+        max_deaths: int = 3,
         in_order: bool = True,
         to: Framework | Callable[[Any], B] | None = None,
         device: Any = None,
@@ -84,8 +94,12 @@ class Loader(Generic[B]):
         self._plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard))
         self._length_known = not source.is_factory
         self._workers = workers_of(workers)
-        self._prefetch = _checked_prefetch(prefetch)
+        self._prefetch = _checked_count("prefetch", prefetch, "batches per worker")
         self._in_order = _checked_flag("in_order", in_order)
+        self._timeout = _checked_timeout(timeout)
+        self._max_deaths = _checked_count("max_deaths", max_deaths, "deaths over one batch")
+        self._policy = ErrorPolicy(on_error, max_errors, quarantine)
+        self._failures = Failures(self._policy, source.reference())
         self._bridge = bridge(to, device)
         self._cursor = Cursor()
         self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
@@ -95,7 +109,7 @@ class Loader(Generic[B]):
         self._driver: Driver | None = None
         self._owner = 0
         self._closed = False
-        self._job: Job | None = Job(source, self._plan, _checked_collate(collate), _checked_on_error(on_error))
+        self._job: Job | None = Job(source, self._plan, _checked_collate(collate), self._policy.leaves_out)
         self._make_backend: MakeBackend | None = self._workers.prepare(self._job)
 
     def __iter__(self) -> Iteration[B]:
@@ -137,6 +151,11 @@ class Loader(Generic[B]):
         """
         self._jump(from_state(state, self._known_plan()))
 
+    @property
+    def worker_pids(self) -> list[int]:
+        """The worker processes that are up, for a profiler or a debugger; none before the start, nor of threads."""
+        return [] if self._driver is None or self._owner != os.getpid() else self._driver.pids()
+
     def stats(self) -> Stats:
         """Figures since the start: counts, times, and ``stats().diagnosis``, who waited for whom."""
         return self._meter.stats()
@@ -145,9 +164,8 @@ class Loader(Generic[B]):
         """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
         self._closed = True
         self._iteration = None
-        if self._driver is not None and self._owner == os.getpid():
-            self._finalizer()
-            self._driver = None
+        self._job = self._make_backend = None
+        self._stop()
 
     def __enter__(self) -> Loader[B]:
         return self
@@ -169,28 +187,49 @@ class Loader(Generic[B]):
     def _take(self) -> B:
         """The next batch of the running epoch; StopIteration at its end."""
         self._check_usable()
-        driver, plan = self._started(), self._known_plan()
+        plan = self._known_plan()
         if self._failed is not None:
             self._cursor.deliver(self._failed, plan)
             self._failed = None
         self._meter.begin()
         while not self._cursor.at_end(plan):
-            if not self._in_step:
-                self._in_step = True
-                driver.seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
-            delivery = driver.take()
-            assert delivery is not None
-            if delivery.error is not None:
-                self._failed = delivery.batch
-                raise _not_stop_iteration(delivery.error)
+            delivery = self._next_delivery(plan)
+            data = self._accepted(delivery, plan)
             self._cursor.deliver(delivery.batch, plan)
-            assert delivery.made is not None
-            self._meter.delivered(delivery.made, delivery.idle, driver.waited)
-            if delivery.made.samples:  # else all were skipped, and there is nothing to hand over
-                return self._bridge(delivery.data) if self._bridge else delivery.data  # type: ignore[no-any-return]
+            self._cursor.skipped += len(delivery.skipped)
+            self._in_step = True
+            if delivery.made is not None and delivery.made.samples:  # else all were left out
+                return data  # type: ignore[no-any-return]
         self._cursor.next_epoch()
         self._iteration = None
         raise StopIteration
+
+    def _next_delivery(self, plan: Plan) -> Delivery:
+        """What comes after the cursor, wherever the engine was. Out of step until the cursor has moved on, too."""
+        driver = self._started()
+        if not self._in_step:
+            driver.seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
+        self._in_step = False  # Ctrl-C may come at any point from here on
+        delivery = driver.take()
+        assert delivery is not None
+        if delivery.made is not None:
+            self._meter.delivered(delivery.made, delivery.idle, driver.waited)
+        return delivery
+
+    def _accepted(self, delivery: Delivery, plan: Plan) -> Any:
+        """The batch as the consumer gets it, or the error that comes in its place."""
+        try:
+            if delivery.error is not None:
+                raise _ordinary(delivery.error)
+            if delivery.skipped:
+                self._meter.skipped(len(delivery.skipped))
+                self._failures.note(delivery.skipped, delivery.batch, plan, self._cursor.skipped)
+            is_empty = delivery.made is None or not delivery.made.samples
+            return delivery.data if is_empty or self._bridge is None else self._bridge(delivery.data)
+        except Exception:
+            self._failed = delivery.batch
+            self._in_step = True
+            raise
 
     def _jump(self, cursor: Cursor) -> None:
         self._check_usable()
@@ -207,18 +246,50 @@ class Loader(Generic[B]):
         return self._plan
 
     def _started(self) -> Driver:
-        """The engine, started when it is first needed. From then on the dataset is the workers' own."""
+        """The engine, started when it is first needed, and anew after it was interrupted in the middle of something."""
+        if self._driver is not None and not self._driver.is_sound:
+            self._stop()
         if self._driver is None:
             self._check_usable()
-            assert self._make_backend is not None
-            count = self._workers.n
-            window = 1 if isinstance(self._workers, Inline) else count * self._prefetch
-            machine = Machine(workers=count, window=window, depth=min(2, self._prefetch), in_order=self._in_order)
-            self._driver = _driver(machine, self._make_backend)
+            self._driver = self._new_driver()
             self._owner = os.getpid()
-            self._job = self._make_backend = None
+            self._job = None  # from now on the dataset is the workers' own
+            self._in_step = False
             self._finalizer = weakref.finalize(self, _close_in, self._driver, self._owner)
         return self._driver
+
+    def _new_driver(self) -> Driver:
+        """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
+        assert self._make_backend is not None
+        count, leave_out = self._workers.n, self._policy.leaves_out
+        machine = Machine(
+            workers=count,
+            window=1 if isinstance(self._workers, Inline) else count * self._prefetch,
+            depth=min(2, self._prefetch),
+            in_order=self._in_order,
+            deaths_allowed=self._max_deaths,
+            leave_out=leave_out,
+        )
+        with contextlib.ExitStack() as undo:
+            slots = Slots.create()
+            undo.callback(slots.close)
+            backend = self._make_backend(slots)
+            undo.callback(backend.close)
+            driver = Driver(
+                machine,
+                backend,
+                slots,
+                timeout=None if isinstance(self._workers, Inline) else self._timeout,
+                deaths_allowed=self._max_deaths,
+                leave_out=leave_out,
+            )
+            undo.pop_all()
+            return driver
+
+    def _stop(self) -> None:
+        if self._driver is not None and self._owner == os.getpid():
+            self._finalizer()
+            self._driver = None
 
     def _longest_run(self, plan: Plan) -> int:
         """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
@@ -272,37 +343,33 @@ def _endless(plan: Plan, cursor: Cursor) -> Iterator[Batch]:
         yield from plan.batches(epoch)
 
 
-def _driver(machine: Machine, make_backend: MakeBackend) -> Driver:
-    """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
-    with contextlib.ExitStack() as undo:
-        slots = Slots.create()
-        undo.callback(slots.close)
-        backend = make_backend(slots)
-        undo.callback(backend.close)
-        driver = Driver(machine, backend, slots)
-        undo.pop_all()
-        return driver
-
-
 def _close_in(driver: Driver, owner: int) -> None:
     """A forked child has copies of our descriptors, but the workers are its parent's."""
     if os.getpid() == owner:
         driver.close()
 
 
-def _not_stop_iteration(error: BaseException) -> BaseException:
-    """A StopIteration out of ``dataset[i]`` would silently end the consumer's loop."""
-    if not isinstance(error, StopIteration):
+def _ordinary(error: BaseException) -> Exception:
+    """A StopIteration out of ``dataset[i]`` would silently end the consumer's loop, a SystemExit its program."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    told = RuntimeError("dataset or collate raised StopIteration")
+    told = RuntimeError(f"dataset or collate raised {error!r}")
     told.__cause__ = error
     return told
 
 
-def _checked_prefetch(prefetch: Any) -> int:
-    if not isinstance(prefetch, int) or isinstance(prefetch, bool) or prefetch < 1:
-        raise ValueError(f"prefetch={prefetch!r}: write a number of batches per worker, 1 or more")
-    return prefetch
+def _checked_count(name: str, value: Any, of_what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r}: write a number of {of_what}, 1 or more")
+    return value
+
+
+def _checked_timeout(timeout: Any) -> float | None:
+    if timeout is None:
+        return None
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
+        raise ValueError(f"timeout={timeout!r}: write a number of seconds above 0, or None for any time")
+    return float(timeout)
 
 
 def _checked_flag(name: str, value: Any) -> bool:
@@ -315,10 +382,3 @@ def _checked_collate(collate: Any) -> Any:
     if collate is not None and not callable(collate):
         raise TypeError(f"collate={collate!r}: write a function that takes a list of samples, or leave it out")
     return collate
-
-
-def _checked_on_error(on_error: Any) -> bool:
-    """Whether samples that fail are skipped."""
-    if on_error not in _ON_ERROR:
-        raise ValueError(f"on_error={on_error!r}: write one of {', '.join(map(repr, _ON_ERROR))}")
-    return bool(on_error == "skip")

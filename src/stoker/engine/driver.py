@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from stoker.collate.tree import map_leaves
+from stoker.engine import obituary
+from stoker.engine.deadlines import Deadlines
 from stoker.engine.machine import Machine
 from stoker.engine.messages import (
     Asked,
@@ -19,6 +20,7 @@ from stoker.engine.messages import (
     Finish,
     Finished,
     Instruction,
+    Mourn,
     Recall,
     Recalled,
     Released,
@@ -27,23 +29,24 @@ from stoker.engine.messages import (
     Spawn,
 )
 from stoker.engine.pacing import Pacing
-from stoker.errors import WorkerDied
 from stoker.memory import Decoder, Leases, Slots
-from stoker.plan import Batch, Plan, runs
-from stoker.workers import Answer, Backend, Failed, Made, Request
+from stoker.plan import Batch, Plan, Run, runs
+from stoker.workers import Answer, Backend, Death, Failed, Made, Request, Skipped
 
 HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; further batches are given as copies
 
-log = logging.getLogger("stoker")
-
 
 class Delivery(NamedTuple):
-    """A batch for the consumer, or the error to raise in its place. ``idle``: what its worker had waited for it."""
+    """A batch for the consumer, or the error to raise in its place.
+
+    ``samples``: none if all were left out. ``idle``: what its worker had waited for it.
+    """
 
     batch: Batch
-    data: Any
-    made: Made | None
-    error: BaseException | None
+    data: Any = None
+    made: Made | None = None
+    error: BaseException | None = None
+    skipped: tuple[Skipped, ...] = ()
     idle: int = 0
 
 
@@ -55,15 +58,38 @@ class _Due(NamedTuple):
     slot: int
     idle: int
     copy: bool
+    lost: tuple[Skipped, ...]
 
 
 class Driver:
-    """Runs one machine over one backend, in the thread of whoever calls."""
+    """Runs one machine over one backend, in the thread of whoever calls.
 
-    def __init__(self, machine: Machine, backend: Backend, slots: Slots) -> None:
+    Args:
+        machine: Fresh.
+        backend: Fresh.
+        slots: Those that the backend's workers write into.
+        timeout: Seconds that a worker may take for a batch.
+        deaths_allowed: Before the dataset is held to be unmakeable.
+        leave_out: Batches that are given up count as left out, and are no errors.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        backend: Backend,
+        slots: Slots,
+        *,
+        timeout: float | None = None,
+        deaths_allowed: int = 3,
+        leave_out: bool = False,
+    ) -> None:
         self._machine = machine
         self._backend = backend
         self._slots = slots
+        self._timeout = timeout
+        self._deaths_allowed = deaths_allowed
+        self._leave_out = leave_out
+        self._deadlines = Deadlines(timeout, backend.place) if timeout is not None else None
         self._pacing = Pacing()
         self._leases = Leases()
         self._decoder = Decoder()
@@ -72,33 +98,44 @@ class Driver:
         self._largest = 0
         self._due: deque[_Due] = deque()  # the rest of the run that was delivered last
         self._failure: Delivery | None = None
-        self._asked = False  # still so if Ctrl-C broke off the last take
         self._finished = False
+        self.is_sound = True  # False if an exception (Ctrl-C) came in the middle of something: use it no more
         self.waited = 0  # nanoseconds for which the last take was blocked
         self._carry_out(machine.start())
 
     def length(self) -> int:
         """The dataset's length, as worker 0 finds it."""
-        return self._backend.length()
+        self.is_sound = False
+        found = self._length()
+        self.is_sound = True
+        return found
 
     def seek(self, batches: Iterator[Batch], plan: Plan, longest_run: int) -> None:
         """From now on these batches; where they are quick to make, up to ``longest_run`` of them in one go."""
+        self.is_sound = False
         self._plan = plan
         self._pacing.limit(longest_run)
         for due in self._due:
             self._leases.drop(due.slot)
         self._due.clear()
-        self._tell(Sought(runs(batches, plan.stride, lambda: self._pacing.size)))
+        self._tell(Sought(runs(batches, plan.stride, lambda: self._pacing.size), _samples_of(plan)))
+        self.is_sound = True
 
     def take(self) -> Delivery | None:
         """The next batch, or None when there are no more. Blocks only while no batch is ready."""
         self.waited = 0
         if not self._due:
+            self.is_sound = False
             self._next_run()
+            self.is_sound = True
         if self._due:
             return self._open(self._due.popleft())
         failure, self._failure = self._failure, None
         return failure
+
+    def pids(self) -> list[int]:
+        """The worker processes that are up."""
+        return self._backend.pids()
 
     def close(self) -> None:
         self._backend.close()
@@ -108,31 +145,47 @@ class Driver:
         """Has the machine deliver a run: into ``_due``, or as a ``_failure``, or not at all if there are no more."""
         for slot in self._leases.free():
             self._machine.handle(Released(slot))
-        if not self._asked:
-            self._asked, self._finished = True, False
-            self._tell(Asked())
-        self._hear(block=False)
+        self._finished = False
+        self._tell(Asked())
+        self._hear(0)
         if self._is_waiting():
             began = perf_counter_ns()
             while self._is_waiting():
-                self._hear(block=True)
+                self._hear(None)
             self.waited = perf_counter_ns() - began
-        self._asked = False
 
     def _is_waiting(self) -> bool:
         return not (self._due or self._failure or self._finished)
 
-    def _hear(self, *, block: bool) -> None:
-        for news in self._backend.wait(block):
-            if isinstance(news, Answer):
-                self._note(news)
-                self._tell(Finished(news))
+    def _hear(self, timeout: float | None) -> None:
+        if self._deadlines is None:
+            news = self._backend.wait(timeout)
+        else:
+            news = self._backend.wait(self._deadlines.left() if timeout is None else timeout)
+            if not news:
+                self._end_the_overdue()
+        for one in news:
+            if isinstance(one, Answer):
+                self._note(one)
+                self._tell(Finished(one))
             else:
-                log.warning("worker %d died: %s. Another takes its place.", news.worker, news.cause)
-                self._tell(Died(*news))
+                self._tell(Died(self._judged(one)))
+
+    def _end_the_overdue(self) -> None:
+        assert self._deadlines is not None
+        for worker, at_once in self._deadlines.overdue():
+            self._backend.end(worker, at_once=at_once)
+
+    def _judged(self, death: Death) -> Death:
+        """Tells a worker that was ended because it hung from one that died of itself."""
+        if self._deadlines is None or not self._deadlines.died(death.worker):
+            return death
+        return death._replace(cause=f"a timeout: it took more than {self._timeout:g} s", likely="it hangs")
 
     def _note(self, answer: Answer) -> None:
         """Learns from an answer how large slots are and how long runs should be."""
+        if self._deadlines is not None:
+            self._deadlines.answered(answer.worker)
         self._slots.get(answer.slot, answer.capacity)
         if answer.capacity > self._largest:
             self._largest = answer.capacity
@@ -148,46 +201,93 @@ class Driver:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for step in instructions:  # grows while it is gone through
             if isinstance(step, Send):
-                assert self._plan is not None
-                capacity = self._slots.get(step.slot).capacity
-                request = Request(step.ticket, step.run, self._plan.length, step.slot, capacity)
-                self._backend.send(step.worker, request)
+                self._send(step)
             elif isinstance(step, Deliver):
                 self._deliver(step)
             elif isinstance(step, Recall):
-                ticket = self._backend.recall(step.worker)
-                instructions.extend(self._machine.handle(Recalled(step.worker, ticket)))
+                instructions.extend(self._machine.handle(Recalled(step.worker, self._recall(step.worker))))
             elif isinstance(step, Spawn):
                 self._backend.start(step.worker)
+            elif isinstance(step, Mourn):
+                obituary.log_death(step.death, step.run and self._plan, step.run)
             elif isinstance(step, Fail):
-                self._failure = Delivery(self._batch(step.run.round, step.run.epoch), None, None, _killer(step))
+                self._failure = self._given_up(step)
             elif isinstance(step, Finish):
                 self._finished = True
+
+    def _send(self, step: Send) -> None:
+        assert self._plan is not None
+        capacity = self._slots.get(step.slot).capacity
+        if self._deadlines is not None:
+            self._deadlines.sent(step.worker)
+        self._backend.send(
+            step.worker, Request(step.ticket, step.run, self._plan.length, step.slot, capacity, step.left_out)
+        )
+
+    def _recall(self, worker: int) -> int | None:
+        ticket = self._backend.recall(worker)
+        if ticket is not None and self._deadlines is not None:
+            self._deadlines.recalled(worker)
+        return ticket
 
     def _deliver(self, step: Deliver) -> None:
         answer = step.answer
         self._epoch = step.run.epoch
         self._leases.open(answer.slot, len(answer.results))
         idle = answer.idle
+        lost = obituary.losses(step.losses, self._plan, step.run) if step.losses else ()
         for start, result in zip(step.run.rounds, answer.results, strict=True):
-            self._due.append(_Due(start, result, answer.slot, idle, step.copy))
+            self._due.append(_Due(start, result, answer.slot, idle, step.copy, lost))
             idle = 0  # counted once a run
+
+    def _given_up(self, fail: Fail) -> Delivery:
+        assert self._plan is not None
+        batch = self._plan.batch(fail.run.epoch, fail.run.round)
+        if self._leave_out and fail.begun:
+            return Delivery(batch, skipped=obituary.whole_batch(fail, self._plan))
+        return Delivery(batch, error=obituary.worker_died(fail, self._plan))
 
     def _open(self, due: _Due) -> Delivery:
         """Makes views of a batch that lies in its slot."""
-        batch, result = self._batch(due.round, self._epoch), due.result
+        assert self._plan is not None
+        batch, result = self._plan.batch(self._epoch, due.round), due.result
         if isinstance(result, Failed):
             self._leases.drop(due.slot)
-            return Delivery(batch, None, None, result.error)
+            return Delivery(batch, error=result.error)
         packed = result.packed
-        mapping = self._slots.get(due.slot).view()
-        root = self._leases.root(due.slot, mapping, packed.offset, packed.nbytes)
-        data = self._decoder.decode(packed, mapping, root)
-        return Delivery(batch, map_leaves(_copied, data) if due.copy else data, result, None, due.idle)
+        try:
+            mapping = self._slots.get(due.slot).view()
+            root = self._leases.root(due.slot, mapping, packed.offset, packed.nbytes)
+            data = self._decoder.decode(packed, mapping, root)
+            data = map_leaves(_copied, data) if due.copy else data
+        except Exception as error:  # no memory for a copy, or an object that can't be unpickled here
+            return Delivery(batch, error=error)
+        return Delivery(batch, data, result, None, result.skipped + due.lost, due.idle)
 
-    def _batch(self, start: int, epoch: int) -> Batch:
-        assert self._plan is not None
-        return self._plan.batch(epoch, start)
+    def _length(self) -> int:
+        deaths, hung = 0, False
+        while True:
+            found = self._backend.length(self._timeout)
+            if isinstance(found, int):
+                return found
+            if found is None:
+                self._backend.end(0, at_once=hung)
+                hung = True
+                continue
+            death = found._replace(cause=f"a timeout: it took more than {self._timeout:g} s") if hung else found
+            deaths, hung = deaths + 1, False
+            if deaths >= self._deaths_allowed:
+                raise obituary.unmakeable(death, deaths)
+            obituary.log_death(death, None, None)
+            self._backend.start(death.worker)
+
+
+def _samples_of(plan: Plan) -> Callable[[Run], int]:
+    def samples(run: Run) -> int:
+        batch = plan.batch(run.epoch, run.round)
+        return batch.stop - batch.start
+
+    return samples
 
 
 def _copied(leaf: Any) -> Any:
@@ -195,10 +295,3 @@ def _copied(leaf: Any) -> Any:
     if hasattr(leaf, "clone"):
         return leaf.clone()
     return leaf.copy() if hasattr(leaf, "ctypes") else leaf
-
-
-def _killer(fail: Fail) -> WorkerDied:
-    return WorkerDied(
-        f"the batch at place {fail.run.round} of epoch {fail.run.epoch} killed its worker {fail.deaths} times, the "
-        f"last time by {fail.cause}: look for a crash in native code or for too little memory in its samples"
-    )

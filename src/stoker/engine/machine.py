@@ -6,6 +6,9 @@ A run's life (a run is one batch, or a few small ones):
                      │        ^
                      Died ────┘  (issued again, to another worker, batch by batch)
 
+A batch that has killed several workers is given up, or, where samples may be left out, searched for the one that does
+it: parts of it are made and thrown away until that is found, then all of it but that sample is made.
+
 Credit: at most ``window`` runs are issued and not yet delivered. A worker has at most ``depth`` of them, one being made
 and the others waiting in its pipe, so that it never idles between two. A run that waits behind a slow one is recalled
 and sent to another worker: when a worker idles and all credit is used up, or, where order does not matter, when a
@@ -19,6 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from stoker.engine.entry import Entry
 from stoker.engine.messages import (
     Asked,
     Deliver,
@@ -28,6 +32,7 @@ from stoker.engine.messages import (
     Finish,
     Finished,
     Instruction,
+    Mourn,
     Recall,
     Recalled,
     Released,
@@ -37,19 +42,7 @@ from stoker.engine.messages import (
 )
 from stoker.errors import BugError
 from stoker.plan import Run
-from stoker.workers import Answer
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A run that was issued and not yet delivered."""
-
-    run: Run
-    slot: int
-    answer: Answer | None = None
-    deaths: int = 0
-    cause: str = ""  # of the death that doomed it
-    doomed: bool = False  # it has killed too many: the consumer will be told instead
+from stoker.workers import Answer, Death
 
 
 @dataclass(slots=True)
@@ -67,7 +60,8 @@ class Machine:
         window: Runs that may be issued ahead of the consumer.
         depth: Runs that a worker may have at a time.
         in_order: Deliver in the order of issue; else as they come, epoch after epoch.
-        deaths_allowed: After so many deaths over one batch it is given up.
+        deaths_allowed: After so many deaths over one batch it is given up, or searched.
+        leave_out: Search it for the sample that kills, and leave that out.
         held_allowed: Slots that the consumer may hold before it gets copies. May be changed at any time.
     """
 
@@ -79,6 +73,7 @@ class Machine:
         depth: int = 2,
         in_order: bool = True,
         deaths_allowed: int = 3,
+        leave_out: bool = False,
         held_allowed: int = 2**62,
     ) -> None:
         self.held_allowed = held_allowed
@@ -86,12 +81,14 @@ class Machine:
         self._depth = depth
         self._in_order = in_order
         self._deaths_allowed = deaths_allowed
+        self._leave_out = leave_out
         self._workers = [_Worker() for _ in range(workers)]
         self._runs: Iterator[Run] = iter(())
+        self._samples: Callable[[Run], int] = lambda run: 0
         self._exhausted = False
         self._asked = False
         self._next_ticket = 0
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, Entry] = {}
         self._order: deque[int] = deque()  # their tickets, in the order of the plan
         self._ready: deque[int] = deque()  # out of order: finished tickets, as they came
         self._again: deque[int] = deque()  # to be sent again: their worker has died or was relieved of them
@@ -135,26 +132,27 @@ class Machine:
         if answer.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(answer.ticket))
         else:
-            self._entries[answer.ticket].answer = answer
-            if not self._in_order:
-                self._ready.append(answer.ticket)
+            self._note_answer(answer)
         return self._proceed([])
 
     def _on_died(self, event: Died) -> list[Instruction]:
-        tickets = self._workers[event.worker].tickets
-        self._workers[event.worker] = _Worker()
-        lost = []
+        death = event.death
+        tickets = self._workers[death.worker].tickets
+        self._workers[death.worker] = _Worker()
+        lost, blamed = [], None
         for ticket in tickets:
+            begun = ticket not in death.unbegun
             if ticket in self._abandoned:
-                self._free.append(self._abandoned.pop(ticket))
-            elif ticket in event.unbegun:
+                self._reclaim(self._abandoned.pop(ticket), haunted=begun and death.haunted)
+            elif not begun:
                 lost.append(ticket)
             else:
-                lost.extend(self._blamed(ticket, event.cause))
+                blamed = self._batch_of(ticket, death)
+                lost.extend(self._blamed(ticket, death))
         self._again.extendleft(reversed(lost))
-        if len(event.unbegun) == len(tickets):
-            self._note_futile_death(event.cause)
-        return self._proceed([Spawn(event.worker)])
+        if len(death.unbegun) == len(tickets):
+            self._note_futile_death(death)
+        return self._proceed([Mourn(death, blamed), Spawn(death.worker)])
 
     def _on_released(self, event: Released) -> list[Instruction]:
         self._free.append(event.slot)
@@ -184,24 +182,43 @@ class Machine:
         for kept in (self._entries, self._order, self._ready, self._again):
             kept.clear()
         self._runs = event.runs
+        self._samples = event.samples
         self._exhausted = False
         waiting = [Recall(n) for n, worker in enumerate(self._workers) for _ in range(len(worker.tickets) - 1)]
         return self._proceed([*waiting])
 
     # What follows from them
 
-    def _blamed(self, ticket: int, cause: str) -> list[int]:
+    def _note_answer(self, answer: Answer) -> None:
+        entry = self._entries[answer.ticket]
+        if entry.search is not None:  # only a part of the batch: to see whether it can be made
+            entry.probe_made()
+            self._again.appendleft(answer.ticket)
+            return
+        entry.answer = answer
+        if not self._in_order:
+            self._ready.append(answer.ticket)
+
+    def _batch_of(self, ticket: int, death: Death) -> Run:
+        """The very batch over which the worker died."""
+        return self._entries[ticket].run.split()[max(death.nth, 1) - 1]
+
+    def _blamed(self, ticket: int, death: Death) -> list[int]:
         """The tickets to issue again in place of one whose worker has died over it."""
         entry = self._entries[ticket]
-        if entry.run.size > 1:  # one of its batches is to blame: find out which
-            return self._divided(ticket)
-        entry.deaths += 1
-        if entry.deaths < self._deaths_allowed:
+        if death.haunted:
+            entry.slot = self._take_slot()  # for good: somebody may still write into the old one
+        if entry.run.size > 1:
+            parts = self._divided(ticket)
+            guilty = parts[max(death.nth, 1) - 1]
+            return [part for part in parts if part != guilty or self._blamed(part, death._replace(haunted=False))]
+        entry.blame(death, self._deaths_allowed, self._samples(entry.run) if self._leave_out else 0)
+        if entry.doom is None:
             return [ticket]
-        self._doom(ticket, entry.deaths, cause)
+        self._doom(ticket, entry.doom)
         return []
 
-    def _note_futile_death(self, cause: str) -> None:
+    def _note_futile_death(self, death: Death) -> None:
         """Workers that die before they begin anything will do so for ever: give up the batch that is due."""
         self._futile_deaths += 1
         if self._futile_deaths < self._deaths_allowed * len(self._workers):
@@ -211,12 +228,11 @@ class Machine:
         self._again.remove(self._order[0])
         due, *others = self._divided(self._order[0])
         self._again.extendleft(reversed(others))
-        self._doom(due, self._futile_deaths, cause)
+        self._doom(due, Fail(self._entries[due].run, death, self._futile_deaths, begun=False))
         self._futile_deaths = 0
 
-    def _doom(self, ticket: int, deaths: int, cause: str) -> None:
-        entry = self._entries[ticket]
-        entry.deaths, entry.cause, entry.doomed = deaths, cause, True
+    def _doom(self, ticket: int, doom: Fail) -> None:
+        self._entries[ticket].doom = doom
         if not self._in_order:
             self._ready.append(ticket)
 
@@ -238,7 +254,8 @@ class Machine:
         while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
             entry = self._entries[ticket]
             self._workers[number].tickets.append(ticket)
-            out.append(Send(number, ticket, entry.run, entry.slot))
+            left_out = entry.left_out(self._samples(entry.run)) if entry.search or entry.losses else ()
+            out.append(Send(number, ticket, entry.run, entry.slot, left_out))
         self._relieve(out, idle=number is not None and not self._workers[number].tickets)
         if self._asked and self._exhausted and not self._entries:
             self._asked = False
@@ -252,18 +269,20 @@ class Machine:
         entry = self._entries.pop(ticket)
         self._asked = False
         if entry.answer is None:
+            assert entry.doom is not None
             self._free.append(entry.slot)
-            out.append(Fail(entry.run, entry.cause, entry.deaths))
+            out.append(entry.doom)
         else:
             self._held += 1
-            out.append(Deliver(entry.run, entry.answer, self._held > self.held_allowed))
+            copy = self._held > self.held_allowed
+            out.append(Deliver(entry.run, entry.answer, copy, tuple(entry.losses)))
 
     def _next_due(self) -> int | None:
         """Takes the ticket whose turn it is out of its queue, if its run is ready."""
         if self._in_order:
             if self._order:
                 entry = self._entries[self._order[0]]
-                if entry.answer is not None or entry.doomed:
+                if entry.answer is not None or entry.doom is not None:
                     return self._order.popleft()
         elif self._ready:
             epoch = self._entries[self._order[0]].run.epoch  # the oldest that has any left
@@ -302,8 +321,12 @@ class Machine:
     def _enter(self, run: Run) -> int:
         ticket = self._next_ticket
         self._next_ticket += 1
-        self._entries[ticket] = _Entry(run, self._take_slot())
+        self._entries[ticket] = Entry(run, self._take_slot())
         return ticket
+
+    def _reclaim(self, slot: int, *, haunted: bool) -> None:
+        if not haunted:
+            self._free.append(slot)
 
     def _take_slot(self) -> int:
         if self._free:

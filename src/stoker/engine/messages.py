@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from stoker.plan import Run
-from stoker.workers import Answer
+from stoker.workers import Answer, Death
 
 # Events
 
@@ -25,11 +25,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker has ended, and what it had not answered is lost; it had not begun ``unbegun``."""
+    """A worker has ended, and what it had not answered is lost."""
 
-    worker: int
-    cause: str
-    unbegun: tuple[int, ...] = ()
+    death: Death
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +47,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """From now on these runs, in this order, and none of those before."""
+    """From now on these runs, in this order, and none of those before. ``samples``: how many a batch has."""
 
     runs: Iterator[Run]
+    samples: Callable[[Run], int]
 
 
 Event = Asked | Finished | Died | Released | Recalled | Sought
@@ -68,12 +67,13 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Have this worker make this run, in this slot."""
+    """Have this worker make this run, in this slot, but for the samples at the places that are to be left out."""
 
     worker: int
     ticket: int
     run: Run
     slot: int
+    left_out: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +84,42 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
+class Mourn:
+    """Say that a worker has died, over that batch or over none, and that another takes its place."""
+
+    death: Death
+    run: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The sample at that place of its batch kills whoever makes it, the last time so: it was left out."""
+
+    place: int
+    death: Death
+
+
+@dataclass(frozen=True, slots=True)
 class Deliver:
     """Hand this over; ``copy``: too many slots are held already, so give copies and release the slot at once."""
 
     run: Run
     answer: Answer
     copy: bool
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The run, a single batch, has killed ``deaths`` workers, the last of them by ``cause``: raise."""
+    """The run, a single batch, is given up after so many deaths, the last of them this one.
+
+    ``begun``: the batch has killed them; else none of them even came to begin anything.
+    """
 
     run: Run
-    cause: str
+    death: Death
     deaths: int
+    begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +127,4 @@ class Finish:
     """There are no more runs."""
 
 
-Instruction = Spawn | Send | Recall | Deliver | Fail | Finish
+Instruction = Spawn | Send | Recall | Mourn | Deliver | Fail | Finish

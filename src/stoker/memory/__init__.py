@@ -3,9 +3,22 @@
 Imports ``errors`` and ``collate``. Nothing here knows of processes: whoever has the descriptor has the memory.
 """
 
+from stoker.memory.anonymous import allocate, anonymous_file
 from stoker.memory.codec import Decoder, Encoder, Packed
 from stoker.memory.leases import Leases
+from stoker.memory.mapping import Mapping
 from stoker.memory.segment import Segment
 from stoker.memory.slots import Slot, Slots
 
-__all__ = ["Decoder", "Encoder", "Leases", "Packed", "Segment", "Slot", "Slots"]
+__all__ = [
+    "Decoder",
+    "Encoder",
+    "Leases",
+    "Mapping",
+    "Packed",
+    "Segment",
+    "Slot",
+    "Slots",
+    "allocate",
+    "anonymous_file",
+]

@@ -1,5 +1,9 @@
-"""What the engine reports, made into figures and a sentence. Imports ``workers`` for what a worker measures."""
+"""What the engine reports, made into figures, a sentence, and a file of what failed.
 
+Imports ``errors``, ``plan``, and ``workers`` for what a worker measures.
+"""
+
+from stoker.observe.failures import ErrorPolicy, Failures, OnError
 from stoker.observe.stats import Meter, Stats
 
-__all__ = ["Meter", "Stats"]
+__all__ = ["ErrorPolicy", "Failures", "Meter", "OnError", "Stats"]

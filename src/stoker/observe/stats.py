@@ -17,7 +17,7 @@ class Stats:
     Attributes:
         batches: Batches delivered.
         samples: Samples in them.
-        skipped: Samples left out by ``on_error="skip"``.
+        skipped: Samples left out by ``on_error="skip"`` or ``"quarantine"``.
         nbytes: Bytes of arrays delivered.
         workers: Number of workers; 0 inline.
         elapsed: From the first request for a batch to the last delivery.
@@ -92,16 +92,18 @@ class Meter:
             self._began = perf_counter_ns()
 
     def delivered(self, made: Made, idle: int, waited: int) -> None:
-        packed, samples, skipped, fetching, writing = made
+        packed, samples, _, fetching, writing = made
         self._batches += 1
         self._samples += samples
-        self._skipped += skipped
         self._nbytes += packed.nbytes
         self._waited += waited
         self._fetching += fetching
         self._writing += writing
         self._idling += idle
         self._ended = perf_counter_ns()
+
+    def skipped(self, count: int) -> None:
+        self._skipped += count
 
     def stats(self) -> Stats:
         return Stats(

@@ -14,11 +14,13 @@ class Cursor:
         epoch: The epoch being delivered.
         position: The global position before which every round was delivered.
         taken: Rounds after `position` that were delivered already, out of order.
+        skipped: Samples of this epoch that failed and were left out.
     """
 
     epoch: int = 0
     position: int = 0
     taken: set[int] = field(default_factory=set)
+    skipped: int = 0
 
     def deliver(self, batch: Batch, plan: Plan) -> None:
         """Note that the consumer has taken `batch`."""
@@ -43,7 +45,7 @@ class Cursor:
 
     def next_epoch(self) -> None:
         """Go to the start of the next epoch, whatever is left of this one."""
-        self.epoch, self.position, self.taken = self.epoch + 1, 0, set()
+        self.epoch, self.position, self.taken, self.skipped = self.epoch + 1, 0, set(), 0
 
     def _is_due(self, start: int, plan: Plan) -> bool:
         ahead = start - self.position

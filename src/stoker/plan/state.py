@@ -1,6 +1,7 @@
 """The cursor as a checkpoint: a dict that JSON can hold, and back, checked.
 
-    {"stoker_state": 1, "plan": {...}, "shards": 2, "epoch": 3, "position": 640, "taken": [], "check": 2774}
+    {"stoker_state": 2, "plan": {...}, "shards": 2, "epoch": 3, "position": 640, "taken": [],
+     "skipped": 0, "check": 2774}
 
 The `plan` part is what must be the same when the run goes on; the number of shards may differ.
 """
@@ -14,9 +15,9 @@ from stoker.errors import StateError
 from stoker.plan.cursor import Cursor
 from stoker.plan.plan import PLAN_VERSION, Plan
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
-_KEYS = frozenset({"stoker_state", "plan", "shards", "epoch", "position", "taken", "check"})
+_KEYS = frozenset({"stoker_state", "plan", "shards", "epoch", "position", "taken", "skipped", "check"})
 
 
 def to_state(cursor: Cursor, plan: Plan) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def to_state(cursor: Cursor, plan: Plan) -> dict[str, Any]:
         "epoch": settled.epoch,
         "position": settled.position,
         "taken": sorted(settled.taken),
+        "skipped": settled.skipped,
     }
     return {**state, "check": _check(state)}
 
@@ -41,7 +43,7 @@ def from_state(state: object, plan: Plan) -> Cursor:
     """
     checked = _checked_form(state)
     _check_plan(checked["plan"], plan)
-    cursor = Cursor(checked["epoch"], checked["position"], set(checked["taken"]))
+    cursor = Cursor(checked["epoch"], checked["position"], set(checked["taken"]), checked["skipped"])
     # The state's own number of shards tells which positions it can have been at.
     _check_cursor(cursor, replace(plan, shard=(0, checked["shards"])))
     theirs, ours = checked["shards"], plan.shard[1]
@@ -88,7 +90,7 @@ def _checked_form(state: object) -> dict[str, Any]:
             f"load it with the version of Stoker that wrote it"
         )
     _check_keys("the state", state, _KEYS)
-    for key in ("stoker_state", "shards", "epoch", "position", "check"):
+    for key in ("stoker_state", "shards", "epoch", "position", "skipped", "check"):
         if not _is_count(state[key]):
             _damaged(f"its {key} is {state[key]!r}, not a count")
     if not isinstance(state["plan"], dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ class SampleError(NamedTuple):
     """A sample that could not be read, and why."""
 
     sample: int
-    error: Exception
+    error: BaseException
 
 
 class Fetched(NamedTuple):
@@ -43,11 +44,30 @@ class IndexedSource:
             _check(maker)
         return cls(dataset, is_factory)
 
+    def reference(self) -> dict[str, Any]:
+        """How another process could make the dataset, as JSON can hold it: its ``type``, or what to call (``make``)."""
+        made_by = self.dataset if self.is_factory else type(self.dataset)
+        args, kwargs = (), {}
+        if isinstance(made_by, functools.partial):
+            args, kwargs, made_by = made_by.args, made_by.keywords, made_by.func
+        name = f"{getattr(made_by, '__module__', '?')}:{getattr(made_by, '__qualname__', '?')}"
+        if not self.is_factory or name.startswith("__main__:") or "<" in name or not _is_json((args, kwargs)):
+            return {"type": name}
+        return {"make": name, "args": list(args), "kwargs": kwargs}
+
     def open(self) -> Indexed:
         dataset = self.dataset() if self.is_factory else self.dataset
         if self.is_factory:
             _check(type(dataset))
         return Indexed(dataset)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_factory(dataset: Any) -> bool:
@@ -95,7 +115,7 @@ class Indexed:
             try:
                 samples.append(self._dataset[index])
                 good.append(index)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 skipped.append(SampleError(index, error))
         return Fetched(samples, good, skipped)
 

@@ -4,7 +4,7 @@ Imports ``errors``, ``plan``, ``collate``, ``memory`` and ``sources``. Knows not
 are the engine's.
 """
 
-from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request
+from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request, Skipped
 from stoker.workers.options import Inline, MakeBackend, Processes, Threads, Workers, workers_of
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "MakeBackend",
     "Processes",
     "Request",
+    "Skipped",
     "Threads",
     "Workers",
     "workers_of",

@@ -13,13 +13,25 @@ from stoker.plan import Run
 
 
 class Request(NamedTuple):
-    """Make this run of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far."""
+    """Make this run of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far.
+
+    ``left_out``: places within the batch (a run of one) whose samples are not to be touched.
+    """
 
     ticket: int
     run: Run
     length: int
     slot: int
     capacity: int
+    left_out: tuple[int, ...] = ()
+
+
+class Skipped(NamedTuple):
+    """A sample that was left out of its batch. ``error``: type and message, or what became of the worker."""
+
+    sample: int
+    error: str
+    traceback: str
 
 
 class Made(NamedTuple):
@@ -27,7 +39,7 @@ class Made(NamedTuple):
 
     packed: Packed
     samples: int
-    skipped: int
+    skipped: tuple[Skipped, ...]
     fetching: int
     writing: int
 
@@ -52,12 +64,25 @@ class Answer(NamedTuple):
 class Death(NamedTuple):
     """A worker has ended; whatever it had been sent and not answered is lost.
 
-    ``cause``: as in ``SIGKILL (-9)``. ``unbegun``: tickets that it had been sent and had not looked at.
+    Attributes:
+        worker: Its number.
+        cause: As in ``SIGKILL (-9)``.
+        unbegun: Tickets that it had been sent and had not looked at.
+        nth: The batch of its run that it was making, from 1; 0 if that is not known.
+        phase: What it was doing where it was making no batch.
+        likely: Why, as far as one can tell, and what to change.
+        stack: Where its code was, if it had time to say so.
+        haunted: Its code may still be running, and write into its slot: a thread, which can't be killed.
     """
 
     worker: int
     cause: str
-    unbegun: tuple[int, ...]
+    unbegun: tuple[int, ...] = ()
+    nth: int = 0
+    phase: str = ""
+    likely: str = ""
+    stack: str = ""
+    haunted: bool = False
 
 
 class Backend(Protocol):
@@ -72,11 +97,23 @@ class Backend(Protocol):
     def recall(self, worker: int) -> int | None:
         """Takes back a request that the worker has not begun: its ticket, or None where it has begun all."""
 
-    def wait(self, block: bool) -> list[Answer | Death]:
-        """What has come since the last call; blocks until there is something, if asked to."""
+    def wait(self, timeout: float | None) -> list[Answer | Death]:
+        """What has come since the last call; where that is nothing, waits so many seconds (None: for ever) for it."""
 
-    def length(self) -> int:
-        """The dataset's length, as a worker finds it. Worker 0 must have been started and have nothing to do."""
+    def place(self, worker: int) -> int:
+        """How far it is: a number that changes with each batch it begins. See ``progress``."""
+
+    def end(self, worker: int, *, at_once: bool) -> None:
+        """Ends a worker that hangs: with time to say where its code is, or at once. ``wait`` tells of its death."""
+
+    def pids(self) -> list[int]:
+        """The processes of the workers that are up."""
+
+    def length(self, timeout: float | None) -> int | Death | None:
+        """The dataset's length, as worker 0 finds it, or a death on the way; None if it takes longer than that.
+
+        No worker has been sent anything yet.
+        """
 
     def close(self) -> None:
         """Ends all workers and frees what they used. May be called twice."""

@@ -11,10 +11,10 @@ from stoker.workers.worker import Job, Worker
 
 
 class InlineBackend:
-    """One worker that works while it is waited for."""
+    """One worker that works while it is waited for. Nobody is there to end it if it hangs."""
 
     def __init__(self, job: Job, slots: Slots) -> None:
-        self._worker = Worker(0, job, slots, borrowed_generators, shared=True)
+        self._worker = Worker(0, job, slots, borrowed_generators, [0], shared=True)
         self._queue: deque[Request] = deque()
 
     def start(self, worker: int) -> None:
@@ -26,14 +26,21 @@ class InlineBackend:
     def recall(self, worker: int) -> int | None:
         return self._queue.pop().ticket if self._queue else None
 
-    def wait(self, block: bool) -> list[Answer | Death]:
-        if not block or not self._queue:
+    def wait(self, timeout: float | None) -> list[Answer | Death]:
+        if timeout == 0 or not self._queue:
             return []
-        answer = self._worker.run(self._queue[0])  # stays queued if Ctrl-C comes in the middle
-        self._queue.popleft()
-        return [answer]
+        return [self._worker.run(self._queue.popleft())]
 
-    def length(self) -> int:
+    def place(self, worker: int) -> int:
+        return self._worker.place[0]
+
+    def end(self, worker: int, *, at_once: bool) -> None:
+        pass
+
+    def pids(self) -> list[int]:
+        return []
+
+    def length(self, timeout: float | None) -> int:
         return self._worker.length()
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class Threads:
         _check_count("Threads", self.n)
 
     def prepare(self, job: Job) -> MakeBackend:
-        return lambda slots: ThreadsBackend(self.n, job, slots)
+        return lambda slots: ThreadsBackend(job, slots)
 
 
 @dataclass(frozen=True)

@@ -2,80 +2,144 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import traceback
 from queue import Empty, SimpleQueue
+from typing import NamedTuple
 
 from stoker.memory import Slots
 from stoker.workers.backend import Answer, Death, Request
+from stoker.workers.progress import IDLE, nth_batch, phase
 from stoker.workers.randomness import THREAD_GENERATORS
 from stoker.workers.worker import Job, Worker
 
 _JOIN_S = 5.0  # a thread cannot be killed: one that is still in the user's code by then is left to end by itself
 
 
+class _Ended(NamedTuple):
+    """A thread has ended, or was given up: then its code may still run."""
+
+    thread: _Thread
+    cause: str
+    stack: str
+    given_up: bool
+
+
 class ThreadsBackend:
     """Each worker has a queue of its own, so that what it has not begun can be taken back; results share one."""
 
-    def __init__(self, count: int, job: Job, slots: Slots) -> None:
+    def __init__(self, job: Job, slots: Slots) -> None:
         self._job = job
         self._slots = slots
-        self._requests: list[SimpleQueue[Request | None]] = [SimpleQueue() for _ in range(count)]
-        self._results: SimpleQueue[Answer] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._workers: list[Worker] = []
+        self._results: SimpleQueue[Answer | _Ended] = SimpleQueue()
+        self._threads: dict[int, _Thread] = {}
         self._closed = False
         THREAD_GENERATORS.install()
 
     def start(self, worker: int) -> None:
-        self._workers.append(
-            Worker(worker, self._job, self._slots, THREAD_GENERATORS.seeded, shared=True),
-        )
-        thread = threading.Thread(
-            target=_work,
-            args=(self._workers[-1], self._requests[worker], self._results),
-            name=f"stoker-worker-{worker}",
-            daemon=True,  # at interpreter exit nobody waits for a batch that nobody will take
-        )
-        thread.start()
-        self._threads.append(thread)
+        own = Worker(worker, self._job, self._slots, THREAD_GENERATORS.seeded, [IDLE], shared=True)
+        self._threads[worker] = _Thread(own, self._results)
 
     def send(self, worker: int, request: Request) -> None:
-        self._requests[worker].put(request)
+        self._threads[worker].requests.put(request)
 
     def recall(self, worker: int) -> int | None:
-        try:
-            request = self._requests[worker].get_nowait()
-        except Empty:
-            return None
-        return request.ticket if request else None
+        return self._threads[worker].recall()
 
-    def wait(self, block: bool) -> list[Answer | Death]:
+    def wait(self, timeout: float | None) -> list[Answer | Death]:
         found: list[Answer | Death] = []
         try:
-            if block:
-                found.append(self._results.get())
+            if timeout != 0:
+                found.append(_news(self._results.get(timeout=timeout)))
             while True:
-                found.append(self._results.get_nowait())
+                found.append(_news(self._results.get_nowait()))
         except Empty:
             return found
 
-    def length(self) -> int:
-        return self._workers[0].length()
+    def place(self, worker: int) -> int:
+        return self._threads[worker].worker.place[0]
+
+    def end(self, worker: int, *, at_once: bool) -> None:
+        """It cannot be ended, only left alone: what it still says is not listened to."""
+        self._threads[worker].give_up()
+
+    def pids(self) -> list[int]:
+        return []
+
+    def length(self, timeout: float | None) -> int:
+        return self._threads[0].worker.length()
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        for worker, queue in enumerate(self._requests):
-            while self.recall(worker) is not None:
+        for thread in self._threads.values():
+            while thread.recall() is not None:
                 pass
-            queue.put(None)
-        for thread in self._threads:
+            thread.requests.put(None)
+        for thread in self._threads.values():
             thread.join(_JOIN_S)
         THREAD_GENERATORS.uninstall()
 
 
-def _work(worker: Worker, requests: SimpleQueue[Request | None], results: SimpleQueue[Answer]) -> None:
-    while (request := requests.get()) is not None:
-        results.put(worker.run(request))
-        del request
+def _news(said: Answer | _Ended) -> Answer | Death:
+    if isinstance(said, Answer):
+        return said
+    thread, cause, stack, given_up = said
+    unbegun = []
+    while (ticket := thread.recall()) is not None:
+        unbegun.append(ticket)
+    number, place = thread.worker.number, thread.worker.place[0]
+    return Death(number, cause, tuple(unbegun), nth_batch(place), phase(place), "", stack, haunted=given_up)
+
+
+class _Thread:
+    """One worker and its thread."""
+
+    def __init__(self, worker: Worker, results: SimpleQueue[Answer | _Ended]) -> None:
+        self.worker = worker
+        self.requests: SimpleQueue[Request | None] = SimpleQueue()
+        self._results = results
+        self._given_up = False
+        self._lock = threading.Lock()  # either its answer is heard or it is given up, never both
+        self._thread = threading.Thread(
+            target=self._work,
+            name=f"stoker-worker-{worker.number}",
+            daemon=True,  # at interpreter exit nobody waits for a batch that nobody will take
+        )
+        self._thread.start()
+
+    def recall(self) -> int | None:
+        try:
+            request = self.requests.get_nowait()
+        except Empty:
+            return None
+        return request.ticket if request else None
+
+    def give_up(self) -> None:
+        with self._lock:
+            if self._given_up or self.worker.place[0] == IDLE:
+                return
+            self._given_up = True
+            stack = "".join(traceback.format_stack(sys._current_frames().get(self._thread.ident or 0)))
+            self._results.put(_Ended(self, "it was given up", stack, given_up=True))
+
+    def join(self, timeout: float) -> None:
+        if not self._given_up:
+            self._thread.join(timeout)
+
+    def _work(self) -> None:
+        try:
+            while (request := self.requests.get()) is not None:
+                answer = self.worker.run(request)
+                with self._lock:
+                    if self._given_up:
+                        return
+                    self.worker.place[0] = IDLE
+                    self._results.put(answer)
+                del request, answer  # while it waits for the next one, nothing of the last is kept alive
+        except BaseException as error:  # of the dataset's own making: KeyboardInterrupt
+            with self._lock:
+                if not self._given_up:
+                    self._results.put(_Ended(self, type(error).__name__, traceback.format_exc(), given_up=False))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
@@ -12,11 +12,10 @@ from typing import Any
 from stoker.collate import collate
 from stoker.memory import Encoder, Slot, Slots
 from stoker.plan import Batch, Plan
-from stoker.sources import Fetched, Indexed, IndexedSource
-from stoker.workers.backend import Answer, Failed, Made, Request
+from stoker.sources import Fetched, Indexed, IndexedSource, SampleError
+from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
+from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch
 from stoker.workers.randomness import Seeder
-
-log = logging.getLogger("stoker")
 
 _ALIGN = 64  # where the next batch of a run may begin
 
@@ -34,8 +33,9 @@ class Job:
 class Worker:
     """One worker, wherever it lives. ``shared``: it lives in the consumer's process."""
 
-    def __init__(self, number: int, job: Job, slots: Slots, seeded: Seeder, *, shared: bool) -> None:
+    def __init__(self, number: int, job: Job, slots: Slots, seeded: Seeder, place: Place, *, shared: bool) -> None:
         self.number = number
+        self.place = place
         self._job = job
         self._slots = slots
         self._seeded = seeded
@@ -45,41 +45,14 @@ class Worker:
         self._last_end = perf_counter_ns()
 
     def length(self) -> int:
-        return self._open()[0].length
+        return self.open()[0].length
 
-    def run(self, request: Request) -> Answer:
-        """Makes every batch of the run; one that fails does not keep the others from being made."""
-        idle = perf_counter_ns() - self._last_end
-        slot = self._slots.get(request.slot, request.capacity)
-        results: list[Made | Failed] = []
-        end = 0
-        for start in request.run.rounds:
-            try:
-                made = self._make(request, start, slot, -(-end // _ALIGN) * _ALIGN)
-                end = made.packed.end
-                results.append(made)
-            except Exception as error:
-                error.add_note(f"stoker: in worker {self.number}, epoch {request.run.epoch}, round {start}")
-                results.append(Failed(error))
-        self._last_end = perf_counter_ns()
-        return Answer(self.number, request.ticket, request.slot, slot.capacity, idle, results)
-
-    def _make(self, request: Request, start: int, slot: Slot, offset: int) -> Made:
-        begin = perf_counter_ns()
-        dataset, plan = self._open(request.length)
-        batch = plan.batch(request.run.epoch, start)
-        with self._seeded(plan.batch_seed(batch)):
-            fetched = self._fetch(dataset, plan, batch)
-            fetched_at = perf_counter_ns()
-            packed = self._encoder.encode(self._collate(fetched), slot, offset)
-        writing = perf_counter_ns() - fetched_at
-        return Made(packed, len(fetched.samples), len(fetched.skipped), fetched_at - begin, writing)
-
-    def _open(self, expected: int | None = None) -> tuple[Indexed, Plan]:
+    def open(self, expected: int | None = None) -> tuple[Indexed, Plan]:
         """The dataset, made when first needed. One that can't be made is not tried again."""
         if self._refusal is not None:
             raise self._refusal
         if self._opened is None:
+            self.place[0] = MAKING_THE_DATASET
             try:
                 dataset = self._job.source.open()
             except Exception as error:
@@ -94,15 +67,47 @@ class Worker:
             )
         return self._opened
 
-    def _fetch(self, dataset: Indexed, plan: Plan, batch: Batch) -> Fetched:
+    def run(self, request: Request) -> Answer:
+        """Makes every batch of the run; one that fails does not keep the others from being made."""
+        idle = perf_counter_ns() - self._last_end
+        slot = self._slots.get(request.slot, request.capacity)
+        results: list[Made | Failed] = []
+        end = 0
+        for nth, start in enumerate(request.run.rounds, 1):
+            try:
+                dataset, plan = self.open(request.length)
+                self.place[0] = at_batch(request.ticket, nth)
+                batch = plan.batch(request.run.epoch, start)
+                made = self._make(dataset, plan, batch, request.left_out, slot, -(-end // _ALIGN) * _ALIGN)
+                end = made.packed.end
+                results.append(made)
+            except KeyboardInterrupt:
+                raise  # inline, it is the consumer's own
+            except BaseException as error:
+                error.add_note(f"stoker: in worker {self.number}, epoch {request.run.epoch}, round {start}")
+                results.append(Failed(error))
+        self._last_end = perf_counter_ns()
+        return Answer(self.number, request.ticket, request.slot, slot.capacity, idle, results)
+
+    def _make(
+        self, dataset: Indexed, plan: Plan, batch: Batch, left_out: Sequence[int], slot: Slot, offset: int
+    ) -> Made:
+        begin = perf_counter_ns()
         indices = plan.indices(batch)
-        if not self._job.skip_errors:
-            return dataset.fetch(indices)
-        fetched = dataset.fetch_skipping(indices)
-        for index, error in fetched.skipped:
-            # As text: a log record that held the error would hold its frames, and with them a slot.
-            log.warning("skipped sample %d: %s: %s", index, type(error).__name__, str(error))
-        return fetched
+        if left_out:
+            indices = [index for place, index in enumerate(indices) if place not in left_out]
+        with self._seeded(plan.batch_seed(batch)):
+            fetched = self._fetch(dataset, indices)
+            fetched_at = perf_counter_ns()
+            packed = self._encoder.encode(self._collate(fetched), slot, offset)
+        writing = perf_counter_ns() - fetched_at
+        skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
+        return Made(packed, len(fetched.samples), skipped, fetched_at - begin, writing)
+
+    def _fetch(self, dataset: Indexed, indices: Sequence[int]) -> Fetched:
+        if not indices:  # all were left out
+            return Fetched([], [], [])
+        return dataset.fetch_skipping(indices) if self._job.skip_errors else dataset.fetch(indices)
 
     def _collate(self, fetched: Fetched) -> Any:
         samples = fetched.samples
@@ -118,3 +123,10 @@ class Worker:
             first, last = fetched.indices[0], fetched.indices[-1]
             error.add_note(f"stoker: collating samples {first} ... {last} ({len(samples)} in all) raised it")
             raise
+
+
+def _told(skipped: SampleError) -> Skipped:
+    """As text: the error itself would hold its frames, and with them a slot, and could not travel."""
+    index, error = skipped
+    words = "".join(traceback.format_exception(error))
+    return Skipped(index, f"{type(error).__name__}: {error}", words)

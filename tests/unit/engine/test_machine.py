@@ -17,6 +17,7 @@ from stoker.engine.messages import (
     Fail,
     Finish,
     Finished,
+    Mourn,
     Recall,
     Recalled,
     Released,
@@ -26,7 +27,9 @@ from stoker.engine.messages import (
 )
 from stoker.errors import BugError
 from stoker.plan import Run
-from stoker.workers import Answer
+from stoker.workers import Answer, Death
+
+SAMPLES = 5  # in each batch
 
 
 def singles(count: int, per_epoch: int = 5):
@@ -35,6 +38,14 @@ def singles(count: int, per_epoch: int = 5):
 
 def answer(send: Send) -> Answer:
     return Answer(send.worker, send.ticket, send.slot, capacity=0, idle=0, results=[])
+
+
+def samples(run: Run) -> int:
+    return SAMPLES
+
+
+def death(worker: int, cause: str = "SIGKILL (-9)", unbegun: tuple[int, ...] = (), **more) -> Died:
+    return Died(Death(worker, cause, unbegun, **more))
 
 
 def joined(runs, sizes):
@@ -60,11 +71,13 @@ class World(RuleBasedStateMachine):
         workers=st.integers(1, 4),
         prefetch=st.integers(1, 3),
         in_order=st.booleans(),
+        leave_out=st.booleans(),
+        killers=st.sets(st.tuples(st.integers(0, 29), st.integers(0, SAMPLES - 1)), max_size=3),
         count=st.integers(0, 30),
         held_allowed=st.integers(0, 4),
         sizes=st.lists(st.booleans(), min_size=30, max_size=30),
     )
-    def begin(self, workers, prefetch, in_order, count, held_allowed, sizes):
+    def begin(self, workers, prefetch, in_order, leave_out, killers, count, held_allowed, sizes):
         self.window = workers * prefetch
         self.depth = min(2, prefetch)
         self.machine = Machine(
@@ -73,21 +86,26 @@ class World(RuleBasedStateMachine):
             depth=self.depth,
             in_order=in_order,
             deaths_allowed=3,
+            leave_out=leave_out,
             held_allowed=held_allowed,
         )
+        self.leave_out = leave_out
         self.in_order = in_order
         self.held_allowed = held_allowed
         self.queues = [deque() for _ in range(workers)]
         self.sizes = sizes
         self.expected = singles(count)
+        self.killers = {(singles(30)[batch], place) for batch, place in killers}
+        self.haunted = []
         self.got = []
         self.held = []
         self.deaths = Counter()
+        self.random_deaths = Counter()
         self.divided = False
         self.waiting = False
         self.over = False
         assert self.machine.start() == [Spawn(n) for n in range(workers)]
-        self.tell(Sought(iter(joined(self.expected, sizes))))
+        self.tell(Sought(iter(joined(self.expected, sizes)), samples))
 
     def tell(self, event):
         for instruction in self.machine.handle(event):
@@ -97,7 +115,7 @@ class World(RuleBasedStateMachine):
         match instruction:
             case Send(worker=worker, slot=slot):
                 busy = [send.slot for queue in self.queues for send in queue]
-                assert slot not in busy + self.held, "a slot was given away while in use"
+                assert slot not in busy + self.held + self.haunted, "a slot was given away while in use"
                 self.queues[worker].append(instruction)
                 assert len(self.queues[worker]) <= self.depth
             case Recall(worker=worker):
@@ -105,21 +123,29 @@ class World(RuleBasedStateMachine):
                 queue = self.queues[worker]
                 ticket = queue.pop().ticket if len(queue) > 1 else None
                 self.tell(Recalled(worker, ticket))
-            case Deliver(run=run, answer=answer, copy=copy):
+            case Deliver(run=run, answer=answer, copy=copy, losses=losses):
                 assert self.waiting
                 self.waiting = False
                 self.got.extend(run.split())
+                lost = {(run, loss.place) for loss in losses}
+                if not self.random_deaths[run]:
+                    assert lost == {killer for killer in self.killers if killer[0] in run.split()}
+                assert self.leave_out or not lost
                 assert copy == (len(self.held) >= self.held_allowed)
                 self.held.append(answer.slot)
-            case Fail(run=run, deaths=deaths):
+            case Fail(run=run, deaths=deaths, begun=begun):
                 assert self.waiting
-                assert (deaths == 3 and self.deaths[run] == 3) or deaths >= 3 * len(self.queues)
+                assert deaths == 3 if begun else deaths >= 3 * len(self.queues)
+                assert not begun or self.deaths[run] >= 3
+                assert not begun or not self.leave_out or self.random_deaths[run], "a search that must succeed failed"
                 self.waiting = False
                 self.got.append(run)
             case Finish():
                 assert self.waiting
                 self.waiting = False
                 self.over = True
+            case Mourn(run=run):
+                assert run is None or run.size == 1
             case Spawn(worker=worker):
                 assert not self.queues[worker]
 
@@ -133,18 +159,34 @@ class World(RuleBasedStateMachine):
     def finish(self, choice):
         busy = [queue for queue in self.queues if queue]
         if busy:
-            send = busy[choice % len(busy)].popleft()
+            send = busy[choice % len(busy)][0]
+            for nth, batch in enumerate(send.run.split(), 1):
+                tried = {(batch, place) for place in range(SAMPLES) if place not in send.left_out}
+                if tried & self.killers:
+                    self.end(send.worker, 1, nth, haunted=False)
+                    return
+            self.queues[send.worker].popleft()
             self.tell(Finished(answer(send)))
 
-    @rule(choice=st.integers(0, 3), begun=st.integers(0, 1))
-    def die(self, choice, begun):
-        """A worker that has begun the first run it was sent, or is still starting, ends."""
+    @rule(choice=st.integers(0, 3), begun=st.integers(0, 1), nth=st.integers(0, 3), haunted=st.booleans())
+    def die(self, choice, begun, nth, haunted):
+        """A worker that has begun the first run it was sent, or is still starting, ends, for no fault of the run."""
         worker = choice % len(self.queues)
+        for send in list(self.queues[worker])[:begun]:
+            nth = min(nth, send.run.size)
+            self.random_deaths[send.run.split()[max(nth, 1) - 1]] += 1
+        self.end(worker, begun, nth, haunted)
+
+    def end(self, worker, begun, nth, haunted):
         lost = list(self.queues[worker])
         self.queues[worker].clear()
-        self.divided |= any(send.run.size > 1 for send in lost[:begun])
-        self.deaths.update(send.run for send in lost[:begun] if send.run in self.expected)
-        self.tell(Died(worker, "SIGKILL (-9)", tuple(send.ticket for send in lost[begun:])))
+        for send in lost[:begun]:
+            self.divided |= send.run.size > 1
+            self.deaths[send.run.split()[max(nth, 1) - 1]] += 1
+            if haunted:
+                self.haunted.append(send.slot)
+        unbegun = tuple(send.ticket for send in lost[begun:])
+        self.tell(death(worker, unbegun=unbegun, nth=nth if begun else 0, haunted=haunted))
 
     @precondition(lambda self: self.held)
     @rule(choice=st.integers(0, 100))
@@ -155,10 +197,11 @@ class World(RuleBasedStateMachine):
     def seek(self, skip):
         """The consumer jumps: what it had not got is dropped, another stream begins."""
         self.expected = [run._replace(epoch=run.epoch + 100) for run in self.expected[skip:]]
+        self.killers = {(run._replace(epoch=run.epoch + 100), place) for run, place in self.killers}
         self.got = []
-        self.deaths = Counter()
+        self.deaths, self.random_deaths = Counter(), Counter()
         self.over = False
-        self.tell(Sought(iter(joined(self.expected, self.sizes))))
+        self.tell(Sought(iter(joined(self.expected, self.sizes)), samples))
 
     @invariant()
     def exactly_once_and_in_order(self):
@@ -210,7 +253,7 @@ def started(**options):
 
 def test_the_first_batches_go_to_different_workers():
     machine = started(workers=3, window=6)
-    first = sends(machine.handle(Sought(iter(singles(10)))))
+    first = sends(machine.handle(Sought(iter(singles(10)), samples)))
     assert [send.worker for send in first] == [0, 1, 2, 0, 1, 2]
     assert [send.run for send in first] == singles(6)
 
@@ -218,7 +261,7 @@ def test_the_first_batches_go_to_different_workers():
 def test_a_slow_batch_holds_up_nothing_but_itself():
     """Worker 0 is stuck at its first batch: the one that waits behind it is made by worker 1."""
     machine = started(workers=2, window=4)
-    first = sends(machine.handle(Sought(iter(singles(4)))))
+    first = sends(machine.handle(Sought(iter(singles(4)), samples)))
     assert [send.worker for send in first] == [0, 1, 0, 1]
     machine.handle(Finished(answer(first[1])))
     assert machine.handle(Finished(answer(first[3]))) == [Recall(0)]
@@ -228,7 +271,7 @@ def test_a_slow_batch_holds_up_nothing_but_itself():
 
 def test_out_of_order_a_batch_that_a_window_of_others_has_overtaken_goes_to_another_worker():
     machine = started(workers=2, window=4, in_order=False)
-    queue = sends(machine.handle(Sought(iter(singles(30, 30)))))
+    queue = sends(machine.handle(Sought(iter(singles(30, 30)), samples)))
     stuck, waiting = (send for send in queue if send.worker == 0)
     for _ in range(9):  # worker 1 goes on, worker 0 does not
         send = next(send for send in queue if send.worker == 1)
@@ -248,7 +291,7 @@ def test_out_of_order_a_batch_that_a_window_of_others_has_overtaken_goes_to_anot
 
 def test_a_recall_that_came_too_late_is_not_repeated_at_once():
     machine = started(workers=2, window=4)
-    first = sends(machine.handle(Sought(iter(singles(4)))))
+    first = sends(machine.handle(Sought(iter(singles(4)), samples)))
     machine.handle(Finished(answer(first[1])))
     assert machine.handle(Finished(answer(first[3]))) == [Recall(0)]
     assert machine.handle(Recalled(0, None)) == []
@@ -257,49 +300,50 @@ def test_a_recall_that_came_too_late_is_not_repeated_at_once():
 
 def test_the_dead_workers_batches_are_issued_again_to_others():
     machine = started(workers=2, window=4)
-    first = sends(machine.handle(Sought(iter(singles(4)))))
+    first = sends(machine.handle(Sought(iter(singles(4)), samples)))
     machine.handle(Finished(answer(first[1])))
     machine.handle(Finished(answer(first[3])))
     machine.handle(Recalled(0, None))
-    instructions = machine.handle(Died(0, "SIGSEGV (-11)", unbegun=(first[2].ticket,)))
-    assert instructions[0] == Spawn(0)
+    instructions = machine.handle(death(0, unbegun=(first[2].ticket,)))
+    assert instructions[:2] == [Mourn(death(0, unbegun=(first[2].ticket,)).death, first[0].run), Spawn(0)]
     assert [send.run for send in sends(instructions)] == [first[0].run, first[2].run]
 
 
 def test_a_batch_that_kills_its_worker_again_and_again_is_given_up():
     machine = started(workers=1, window=1, depth=1, deaths_allowed=3)
-    machine.handle(Sought(iter(singles(2))))
+    machine.handle(Sought(iter(singles(2)), samples))
     machine.handle(Asked())
-    machine.handle(Died(0, "a"))
-    machine.handle(Died(0, "b"))
-    instructions = machine.handle(Died(0, "c"))
-    assert Fail(singles(1)[0], "c", 3) in instructions
+    machine.handle(death(0, "a"))
+    machine.handle(death(0, "b"))
+    instructions = machine.handle(death(0, "c"))
+    assert Fail(singles(1)[0], death(0, "c").death, 3, begun=True) in instructions
 
 
 def test_a_worker_that_dies_before_it_has_begun_does_not_blame_the_batch():
     machine = started(workers=2, window=1, depth=1)
-    (send,) = sends(machine.handle(Sought(iter(singles(1)))))
+    (send,) = sends(machine.handle(Sought(iter(singles(1)), samples)))
     for _ in range(5):
-        (send,) = sends(machine.handle(Died(send.worker, "SIGKILL (-9)", unbegun=(send.ticket,))))
+        (send,) = sends(machine.handle(death(send.worker, unbegun=(send.ticket,))))
         assert send.run == singles(1)[0]
 
 
 def test_workers_that_never_begin_anything_are_not_started_for_ever():
     machine = started(workers=2, window=2, depth=1)
-    first = sends(machine.handle(Sought(iter(singles(2)))))
+    first = sends(machine.handle(Sought(iter(singles(2)), samples)))
     machine.handle(Asked())
     found = []
     for send in first * 4:
-        found += machine.handle(Died(send.worker, "SIGSEGV (-11)", unbegun=(send.ticket,)))
-    assert Fail(singles(1)[0], "SIGSEGV (-11)", 7) in found
+        found += machine.handle(death(send.worker, unbegun=(send.ticket,)))
+    (fail,) = (step for step in found if isinstance(step, Fail))
+    assert (fail.run, fail.deaths, fail.begun) == (singles(1)[0], 7, False)
 
 
 def test_a_run_that_kills_its_worker_is_issued_again_batch_by_batch():
     machine = started(workers=1, window=2, depth=2)
     run = Run(0, 0, 4, size=3)
-    machine.handle(Sought(iter([run, Run(0, 12, 4)])))
+    machine.handle(Sought(iter([run, Run(0, 12, 4)]), samples))
     machine.handle(Asked())
-    again = sends(machine.handle(Died(0, "SIGKILL (-9)", unbegun=(1,))))
+    again = sends(machine.handle(death(0, unbegun=(1,), nth=2)))
     assert [send.run for send in again] == [Run(0, 0, 4), Run(0, 4, 4)]
     deliver, third = machine.handle(Finished(answer(again[0])))
     assert deliver.run == Run(0, 0, 4)
@@ -308,7 +352,7 @@ def test_a_run_that_kills_its_worker_is_issued_again_batch_by_batch():
 
 def test_slots_are_reused_the_last_released_first():
     machine = started(workers=1, window=1, depth=1)
-    (send,) = sends(machine.handle(Sought(iter(singles(9)))))
+    (send,) = sends(machine.handle(Sought(iter(singles(9)), samples)))
     slots = [send.slot]
     for _ in range(5):
         machine.handle(Asked())
@@ -320,13 +364,13 @@ def test_slots_are_reused_the_last_released_first():
 
 def test_nonsense_is_a_bug_that_says_so():
     machine = started(workers=1, window=1)
-    (send,) = sends(machine.handle(Sought(iter(singles(1)))))
+    (send,) = sends(machine.handle(Sought(iter(singles(1)), samples)))
     machine.handle(Finished(answer(send)))
     with pytest.raises(BugError, match="never had"):
         machine.handle(Finished(answer(send)))
     machine.handle(Asked())
     machine = started(workers=1, window=1)
-    machine.handle(Sought(iter(singles(1))))
+    machine.handle(Sought(iter(singles(1)), samples))
     machine.handle(Asked())
     with pytest.raises(BugError, match="while it waits"):
         machine.handle(Asked())

@@ -107,7 +107,7 @@ def test_another_plan_is_refused_by_name_and_value(other: Plan, message: str) ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stoker_state": 2}, "the state has format 2 and this Stoker reads format 1"),
+        ({"stoker_state": 1}, "the state has format 1 and this Stoker reads format 2"),
         (
             {"plan": {**STATE["plan"], "version": 2}},
             "saved with plan version 2 and this Stoker has version 1",
@@ -120,6 +120,7 @@ def test_another_plan_is_refused_by_name_and_value(other: Plan, message: str) ->
         ({"shards": 0}, "its shards are 0"),
         ({"epoch": -1}, "its epoch is -1"),
         ({"epoch": True}, "its epoch is True"),
+        ({"skipped": -1}, "its skipped is -1"),
         ({"position": 16.0}, "its position is 16.0"),
         ({"position": 17, "taken": []}, "its position is 17, where no round of 100 samples begins"),
         ({"position": 104, "taken": []}, "its position is 104"),
@@ -139,7 +140,7 @@ def test_what_cannot_be_is_refused_although_its_check_fits(changes: dict[str, An
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("state", [None, [], "{}", 3, b"", {}, {1: 2}, {"stoker_state": 1}])
+@pytest.mark.parametrize("state", [None, [], "{}", 3, b"", {}, {1: 2}, {"stoker_state": 2}])
 def test_what_is_no_state_is_refused(state: object) -> None:
     with pytest.raises(StateError):
         from_state(state, BASE)
@@ -180,7 +181,7 @@ def test_any_dropped_key_is_refused(key: str) -> None:
 def test_the_form_is_frozen() -> None:
     """If this fails, saved runs cannot be loaded: raise STATE_VERSION, or undo the change."""
     assert STATE == {
-        "stoker_state": 1,
+        "stoker_state": 2,
         "plan": {
             "version": 1,
             "length": 100,
@@ -193,5 +194,6 @@ def test_the_form_is_frozen() -> None:
         "epoch": 1,
         "position": 16,
         "taken": [32],
-        "check": 2306381805,
+        "skipped": 0,
+        "check": 1794807680,
     }

@@ -1,16 +1,21 @@
-"""Processes: workers that share nothing with the consumer but slots and pipes."""
+"""Processes: workers that share nothing with the consumer but slots, pipes and the board."""
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import select
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from stoker.errors import WorkerDied
 from stoker.memory import Slots
 from stoker.plan import Run
 from stoker.workers.backend import Answer, Death, Failed, Request
+from stoker.workers.processes.autopsy import Exit, describe, likely_cause, oom_kills
+from stoker.workers.processes.board import Board
 from stoker.workers.processes.launcher import Launcher
 from stoker.workers.processes.records import (
     REQUEST_BYTES,
@@ -22,8 +27,10 @@ from stoker.workers.processes.records import (
     read_results,
     unpack_request,
     unpack_said,
+    write_left_out,
 )
 from stoker.workers.processes.service import Ends
+from stoker.workers.progress import nth_batch, phase
 
 _AT_ONCE = 64 * SAID_BYTES  # more are read in a second go
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
@@ -38,20 +45,28 @@ class ProcessesBackend:
     def __init__(self, launcher: Launcher, slots: Slots) -> None:
         self._launcher = launcher
         self._slots = slots
+        self._board = Board()
         self._answers, self._answering = os.pipe()
         os.set_blocking(self._answers, False)
         self._watch([])
         self._requests: dict[int, tuple[int, int]] = {}  # worker -> our two ends of its pipe: read, write
+        self._oom_kills = oom_kills()
         self._closed = False
 
     def start(self, worker: int) -> None:
         self._forget(worker)
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        self._requests[worker] = reading, writing
-        self._launcher.launch(worker, Ends(reading, self._answering, self._slots.fd))
+        self._board.prepare(worker)
+        with _descriptors_explained():
+            reading, writing = os.pipe()
+            self._requests[worker] = reading, writing
+            os.set_blocking(reading, False)
+            self._launcher.launch(worker, Ends(reading, self._answering, self._slots.fd, self._board.fd))
 
     def send(self, worker: int, request: Request) -> None:
+        if request.left_out:
+            slot = self._slots.get(request.slot)
+            write_left_out(request.left_out, slot)
+            request = request._replace(capacity=slot.capacity)
         os.write(self._requests[worker][1], pack_request(request))
 
     def recall(self, worker: int) -> int | None:
@@ -62,18 +77,36 @@ class ProcessesBackend:
             return None
         return unpack_request(record)[1].ticket
 
-    def wait(self, block: bool) -> list[Answer | Death]:
+    def wait(self, timeout: float | None) -> list[Answer | Death]:
         found = self._news(self._read())
-        while not found and block:
-            said, deaths = self._listen(None)
+        if found or timeout == 0:
+            return found
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not found:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            said, deaths = self._listen(left)
             # What they said before they died comes first.
-            found = [*self._news(said), *[self._death(worker, code) for worker, code in deaths.items()]]
+            found = [*self._news(said), *[self._death(worker, ended) for worker, ended in deaths.items()]]
         return found
 
-    def length(self) -> int:
+    def place(self, worker: int) -> int:
+        return self._board.place(worker)
+
+    def end(self, worker: int, *, at_once: bool) -> None:
+        """SIGABRT has its stack written down first; a process that is stopped hears only SIGKILL."""
+        self._launcher.kill(worker, signal.SIGKILL if at_once else signal.SIGABRT)
+
+    def pids(self) -> list[int]:
+        return [pid for worker in self._requests if (pid := self._board.pid(worker))]
+
+    def length(self, timeout: float | None) -> int | Death | None:
         os.write(self._requests[0][1], pack_request(_NO_RUN, Ask.LENGTH))
+        deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            answers, deaths = self._listen(None)
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            answers, deaths = self._listen(left)
             for said in answers:
                 if said.kind == Say.LENGTH:
                     return said.value
@@ -81,30 +114,41 @@ class ProcessesBackend:
                     (failed,) = self._results(said).results
                     assert isinstance(failed, Failed)
                     raise failed.error
-                deaths[said.worker] = said.value
-            for worker, code in deaths.items():
-                raise WorkerDied(f"worker {worker} died while it made the dataset: {describe(code)}")
+                deaths[said.worker] = Exit(said.value, said.capacity)
+            for worker, ended in deaths.items():
+                return self._death(worker, ended)
+            if left == 0:
+                return None
 
     def close(self) -> None:
-        """The stop ladder: ask, terminate, kill."""
+        """The stop ladder: ask, terminate, kill. Who is interrupted on it, by a second Ctrl-C, kills at once."""
         if self._closed:
             return
         self._closed = True
         alive = set(self._requests)
+        try:
+            self._ask_to_stop()
+            alive = self._wait_for_end(alive, _ASK_S)
+            alive = self._end_with(signal.SIGTERM, alive, _TERMINATE_S)
+        finally:
+            self._end_with(signal.SIGKILL, alive, _KILL_S)
+            for worker in list(self._requests):
+                self._forget(worker)
+            os.close(self._answers)
+            os.close(self._answering)
+            self._board.close()
+            self._launcher.close()
+
+    def _ask_to_stop(self) -> None:
         for worker in self._requests:
             while self.recall(worker) is not None:
                 pass  # nobody will take it
             os.write(self._requests[worker][1], pack_request(_NO_RUN, Ask.STOP))
-        alive = self._wait_for_end(alive, _ASK_S)
-        for number, patience in ((signal.SIGTERM, _TERMINATE_S), (signal.SIGKILL, _KILL_S)):
-            for worker in alive:
-                self._launcher.kill(worker, number)
-            alive = self._wait_for_end(alive, patience)
-        for worker in list(self._requests):
-            self._forget(worker)
-        os.close(self._answers)
-        os.close(self._answering)
-        self._launcher.close()
+
+    def _end_with(self, number: signal.Signals, alive: set[int], patience: float) -> set[int]:
+        for worker in alive:
+            self._launcher.kill(worker, number)
+        return self._wait_for_end(alive, patience)
 
     def _wait_for_end(self, alive: set[int], patience: float) -> set[int]:
         """The workers that are still there when patience is at its end."""
@@ -114,7 +158,7 @@ class ProcessesBackend:
             alive = alive - {said.worker for said in answers if said.kind == Say.DIED} - set(deaths)
         return alive
 
-    def _listen(self, timeout: float | None) -> tuple[list[Said], dict[int, int]]:
+    def _listen(self, timeout: float | None) -> tuple[list[Said], dict[int, Exit]]:
         """Waits for something to happen, then gives all answers there are, and the deaths the launcher knows of."""
         watched = self._launcher.watched()
         if watched != self._polled:
@@ -141,29 +185,50 @@ class ProcessesBackend:
 
     def _news(self, answers: list[Said]) -> list[Answer | Death]:
         return [
-            self._results(said) if said.kind == Say.DONE else self._death(said.worker, said.value) for said in answers
+            self._results(said) if said.kind == Say.DONE else self._death(said.worker, Exit(said.value, said.capacity))
+            for said in answers
+            if said.kind != Say.LENGTH  # asked for once more because another worker had died: answered already
         ]
 
     def _results(self, said: Said) -> Answer:
-        return read_results(said, self._slots.get(said.slot, said.capacity))
+        try:
+            return read_results(said, self._slots.get(said.slot, said.capacity))
+        except MemoryError as error:  # the worker could write it, but we have no room to map it
+            failures: list[Failed] = [Failed(error)] * said.results
+            return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, [*failures])
 
-    def _death(self, worker: int, code: int) -> Death:
+    def _death(self, worker: int, ended: Exit) -> Death:
         """What is still in its pipe it can't have died of."""
         unbegun = []
         while (ticket := self.recall(worker)) is not None:
             unbegun.append(ticket)
-        return Death(worker, describe(code), tuple(unbegun))
+        place, stack = self._board.place(worker), self._board.stack(worker)
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        return Death(
+            worker,
+            describe(ended.code),
+            tuple(unbegun),
+            nth_batch(place),
+            phase(place),
+            likely_cause(ended, stack, before),
+            stack,
+        )
 
     def _forget(self, worker: int) -> None:
         for fd in self._requests.pop(worker, ()):
             os.close(fd)
 
 
-def describe(code: int) -> str:
-    """An exit code in words: ``SIGKILL (-9)``, ``exit code 1``."""
-    if code >= 0:
-        return f"exit code {code}"
+@contextmanager
+def _descriptors_explained() -> Iterator[None]:
     try:
-        return f"{signal.Signals(-code).name} ({code})"
-    except ValueError:
-        return f"signal {-code}"
+        yield
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        raise OSError(
+            errno.EMFILE,
+            f"too many open files: this process may have {limit}, and each worker takes 2 and a few. "
+            f"Raise the limit (`ulimit -n`) or use fewer workers",
+        ) from error

@@ -14,7 +14,7 @@ from stoker.workers.worker import Job
 
 
 def forking(job: Job) -> ChildrenLauncher:
-    return ChildrenLauncher(lambda worker, ends: _fork(worker, ends, job), free=lambda: None)
+    return ChildrenLauncher(lambda worker, ends: _fork(worker, ends, job))
 
 
 def _fork(worker: int, ends: Ends, job: Job) -> int:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from typing import Protocol
 
+from stoker.workers.processes.autopsy import Exit
 from stoker.workers.processes.service import Ends
 
 _UNKNOWN = 255  # as an exit code
@@ -21,8 +22,8 @@ class Launcher(Protocol):
     def watched(self) -> list[int]:
         """Descriptors that become readable when ``deaths`` may have news."""
 
-    def deaths(self) -> dict[int, int]:
-        """Workers that have ended since the last call, with their exit codes (as ``subprocess`` gives them)."""
+    def deaths(self) -> dict[int, Exit]:
+        """Workers that have ended since the last call, and how."""
 
     def kill(self, worker: int, number: signal.Signals) -> None:
         """Sends a signal, if the worker is still there."""
@@ -34,9 +35,8 @@ class Launcher(Protocol):
 class ChildrenLauncher:
     """Workers are the consumer's own children: forked as they are, or fresh interpreters."""
 
-    def __init__(self, start: Callable[[int, Ends], int], free: Callable[[], None]) -> None:
+    def __init__(self, start: Callable[[int, Ends], int]) -> None:
         self._start = start
-        self._free = free
         self._children: dict[int, tuple[int, int]] = {}  # pidfd -> worker, pid
 
     def launch(self, worker: int, ends: Ends) -> None:
@@ -46,12 +46,12 @@ class ChildrenLauncher:
     def watched(self) -> list[int]:
         return list(self._children)
 
-    def deaths(self) -> dict[int, int]:
+    def deaths(self) -> dict[int, Exit]:
         dead = {}
         for pidfd, (worker, pid) in list(self._children.items()):
-            code = _exit_code(pid)
-            if code is not None:
-                dead[worker] = code
+            ended = _ended(pid)
+            if ended is not None:
+                dead[worker] = ended
                 del self._children[pidfd]
                 os.close(pidfd)
         return dead
@@ -62,13 +62,13 @@ class ChildrenLauncher:
                 signal.pidfd_send_signal(pidfd, number)
 
     def close(self) -> None:
-        self._free()
+        pass
 
 
-def _exit_code(pid: int) -> int | None:
+def _ended(pid: int) -> Exit | None:
     """How a child has ended, or None if it has not."""
     try:
-        ended, status = os.waitpid(pid, os.WNOHANG)
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
     except ChildProcessError:  # somebody else in this process waits for all children, and knows
-        return _UNKNOWN
-    return os.waitstatus_to_exitcode(status) if ended else None
+        return Exit(_UNKNOWN)
+    return Exit(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024) if ended else None

@@ -32,12 +32,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stoker.memory import Segment
+from stoker.workers.processes.autopsy import Exit
 from stoker.workers.processes.records import Said, Say
 from stoker.workers.processes.service import Ends, leave, serve, settle_in
 from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_job
 
 _MESSAGE_BYTES = 2**17
-_DESCRIPTORS = 4  # what a launch carries: requests, answers, slots, segment
+_DESCRIPTORS = len(Ends._fields) + 1  # what a launch carries: a worker's ends, and the segment
 _PR_SET_PDEATHSIG = 1
 _END_S = 1.0  # for the nursery to end by itself
 # What nobody edits while a loader is open: the interpreter, installed packages, and Stoker itself.
@@ -46,7 +47,7 @@ _INSTALLED = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
 
 @dataclass(frozen=True)
 class Launch:
-    """Fork a worker; its four descriptors come with the message."""
+    """Fork a worker; its descriptors come with the message."""
 
     key: int
     worker: int
@@ -133,20 +134,20 @@ class NurseryLauncher:
     """Workers are forked by the nursery, which also tells of their deaths, in the answers' pipe."""
 
     def __init__(self, shipment: Shipment) -> None:
-        self._modules = shipment.modules
-        self._segment = shipment.write()
+        self._shipment = shipment
         self._nursery = Nursery.shared()
         self._keys: dict[int, int] = {}
 
     def launch(self, worker: int, ends: Ends) -> None:
-        self._keys[worker] = self._nursery.launch(worker, ends, self._segment, self._modules)
+        shipment = self._shipment
+        self._keys[worker] = self._nursery.launch(worker, ends, shipment.segment(), shipment.modules)
 
     def watched(self) -> list[int]:
         return [self._nursery.fileno()]
 
-    def deaths(self) -> dict[int, int]:
+    def deaths(self) -> dict[int, Exit]:
         """The nursery never speaks on its socket: that it is readable means that it has died, and its workers too."""
-        dead = {worker: -signal.SIGKILL for worker in self._keys}
+        dead = {worker: Exit(-signal.SIGKILL) for worker in self._keys}
         self._keys.clear()
         self._nursery.release(broken=True)
         self._nursery = Nursery.shared()
@@ -158,7 +159,6 @@ class NurseryLauncher:
 
     def close(self) -> None:
         self._nursery.release()
-        self._segment.close()
 
 
 def main(fd: int, consumer: int) -> None:
@@ -203,7 +203,7 @@ class _Service:
         if isinstance(message, Kill):
             self._kill(message)
         else:
-            self._launch(message, Ends(*fds[:3]), Segment(fds[3]))
+            self._launch(message, Ends(*fds[:-1]), Segment(fds[-1]))
         return True
 
     def _launch(self, launch: Launch, ends: Ends, segment: Segment) -> None:
@@ -264,7 +264,7 @@ class _Service:
 
     def _report_deaths(self) -> None:
         while self._children:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
             if not pid:
                 return
             if pid not in self._children:
@@ -272,7 +272,8 @@ class _Service:
             launch, answers = self._children.pop(pid)
             code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(BrokenPipeError):  # the loader is closed
-                os.write(answers, Said(Say.DIED, launch.worker, value=code).pack())
+                peak = usage.ru_maxrss * 1024
+                os.write(answers, Said(Say.DIED, launch.worker, capacity=peak, value=code).pack())
             os.close(answers)
 
     def _end(self) -> None:

@@ -2,24 +2,26 @@
 
 A request goes into the worker's own pipe; answers, and the news of a death, into one pipe that all workers of a loader
 share. A write of up to 4 KB to a pipe is atomic, so records never mix, and what a worker said before it died is
-read before the news of its death. All that has no fixed size lies in the slot: the batches of the run, errors, and
-behind them the table of results, one entry a batch.
+read before the news of its death. All that has no fixed size lies in the slot: before the work, the places to leave
+out; after it the batches of the run, errors, and behind them the table of results, one entry a batch.
 """
 
 from __future__ import annotations
 
+import json
 import struct
+from array import array
 from enum import IntEnum
 from typing import NamedTuple
 
 from stoker.memory import Packed, Slot
 from stoker.plan import Run
-from stoker.workers.backend import Answer, Failed, Made, Request
+from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
 from stoker.workers.failure import pack_error, unpack_error
 
-_REQUEST = struct.Struct("<9q")
+_REQUEST = struct.Struct("<10q")
 _SAID = struct.Struct("<8q")
-_RESULT = struct.Struct("<8q")
+_RESULT = struct.Struct("<9q")
 
 REQUEST_BYTES = _REQUEST.size
 SAID_BYTES = _SAID.size
@@ -42,7 +44,10 @@ class Say(IntEnum):
 
 
 class Said(NamedTuple):
-    """An answer on the wire. ``value``: where the table of results begins, the dataset's length, or the exit code."""
+    """An answer on the wire. ``value``: where the table of results begins, the dataset's length, or the exit code.
+
+    Of a death, ``capacity`` is the most memory that the worker had.
+    """
 
     kind: int
     worker: int
@@ -58,12 +63,23 @@ class Said(NamedTuple):
 
 
 def pack_request(request: Request, kind: Ask = Ask.RUN) -> bytes:
-    return _REQUEST.pack(kind, request.ticket, request.slot, request.capacity, request.length, *request.run)
+    ticket, run, length, slot, capacity, left_out = request
+    return _REQUEST.pack(kind, ticket, slot, capacity, length, *run, len(left_out))
 
 
-def unpack_request(record: bytes) -> tuple[Ask, Request]:
-    kind, ticket, slot, capacity, length, *run = _REQUEST.unpack(record)
-    return Ask(kind), Request(ticket, Run(*run), length, slot, capacity)
+def unpack_request(record: bytes) -> tuple[Ask, Request, int]:
+    """The third: how many places ``read_left_out`` has to fill in."""
+    kind, ticket, slot, capacity, length, epoch, start, stride, size, left_out = _REQUEST.unpack(record)
+    return Ask(kind), Request(ticket, Run(epoch, start, stride, size), length, slot, capacity), left_out
+
+
+def write_left_out(places: tuple[int, ...], slot: Slot) -> None:
+    told = array("q", places).tobytes()
+    slot.reserve(len(told)).buffer[: len(told)] = told
+
+
+def read_left_out(count: int, slot: Slot) -> tuple[int, ...]:
+    return tuple(array("q", slot.view().buffer[: 8 * count].tobytes()))
 
 
 def unpack_said(records: bytes) -> list[Said]:
@@ -77,13 +93,14 @@ def write_results(answer: Answer, slot: Slot) -> Said:
     for result in answer.results:
         if isinstance(result, Failed):
             error = pack_error(result.error)
-            slot.reserve(end + len(error)).buffer[end : end + len(error)] = error
-            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, 0))
-            end += len(error)
+            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, 0, 0))
+            end = _append(slot, end, error)
         else:
-            table.append(_RESULT.pack(*result.packed[:4], *result[1:]))
-    entries = b"".join(table)
-    slot.reserve(end + len(entries)).buffer[end : end + len(entries)] = entries
+            packed, samples, skipped, fetching, writing = result
+            told = json.dumps(skipped).encode() if skipped else b""
+            table.append(_RESULT.pack(*packed[:4], samples, end, len(told), fetching, writing))
+            end = _append(slot, end, told) if told else end
+    _append(slot, end, b"".join(table))
     return Said(
         Say.DONE, answer.worker, answer.ticket, answer.slot, slot.capacity, end, len(answer.results), answer.idle
     )
@@ -93,9 +110,20 @@ def read_results(said: Said, slot: Slot) -> Answer:
     buffer = slot.view().buffer
     results: list[Made | Failed] = []
     for fields in _RESULT.iter_unpack(buffer[said.value : said.value + said.results * _RESULT.size]):
-        offset, nbytes, layout, aside, samples, skipped, fetching, writing = fields
+        offset, nbytes, layout, aside, samples, told, told_bytes, fetching, writing = fields
         if samples < 0:
             results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
         else:
+            skipped = _read_skipped(buffer[told : told + told_bytes]) if told_bytes else ()
             results.append(Made(Packed(offset, nbytes, layout, aside), samples, skipped, fetching, writing))
     return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, results)
+
+
+def _append(slot: Slot, end: int, content: bytes) -> int:
+    """Writes behind what is in the slot; gives the new end."""
+    slot.reserve(end + len(content)).buffer[end : end + len(content)] = content
+    return end + len(content)
+
+
+def _read_skipped(told: memoryview) -> tuple[Skipped, ...]:
+    return tuple(Skipped(*fields) for fields in json.loads(told.tobytes()))

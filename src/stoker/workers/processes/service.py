@@ -15,7 +15,17 @@ from typing import NamedTuple
 
 from stoker.memory import Slots
 from stoker.workers.backend import Answer, Failed, Made, Request
-from stoker.workers.processes.records import REQUEST_BYTES, Ask, Said, Say, unpack_request, write_results
+from stoker.workers.processes.board import sign_in
+from stoker.workers.processes.records import (
+    REQUEST_BYTES,
+    Ask,
+    Said,
+    Say,
+    read_left_out,
+    unpack_request,
+    write_results,
+)
+from stoker.workers.progress import IDLE, MAKING_THE_DATASET, Place
 from stoker.workers.randomness import seed_generators
 from stoker.workers.worker import Job, Worker
 
@@ -29,32 +39,46 @@ class Ends(NamedTuple):
     requests: int
     answers: int
     slots: int
+    board: int
 
 
 def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
     """A worker's whole life."""
-    service = _Service(number, ends, get_job)
-    while (record := _next_record(ends.requests)) is not None:
-        kind, request = unpack_request(record)
+    place = sign_in(ends.board, number)
+    service = _Service(number, ends, get_job, place)
+    while True:
+        place[0] = IDLE
+        record = _next_record(ends.requests)
+        if record is None:
+            return
+        kind, request, left_out = unpack_request(record)
         if kind is Ask.STOP:
             return
-        os.write(ends.answers, service.answer(kind, request).pack())
+        os.write(ends.answers, service.answer(kind, request, left_out).pack())
 
 
 class _Service:
-    def __init__(self, number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
+    """Makes the dataset before it looks at any request: if that kills it, no batch is to blame."""
+
+    def __init__(self, number: int, ends: Ends, get_job: Callable[[], Job], place: Place) -> None:
         self._number = number
         self._slots = Slots(ends.slots)
         self._worker: Worker | None = None
         self._refusal: Exception | None = None
+        place[0] = MAKING_THE_DATASET
         try:
-            self._worker = Worker(number, get_job(), self._slots, _seeded, shared=False)
+            self._worker = Worker(number, get_job(), self._slots, _seeded, place, shared=False)
         except Exception as error:
             error.add_note(f"stoker: in worker {number}, while it unpacked the dataset")
             self._refusal = error
+        else:
+            with contextlib.suppress(Exception):  # it is kept, and raised at the first request
+                self._worker.open()
 
-    def answer(self, kind: Ask, request: Request) -> Said:
+    def answer(self, kind: Ask, request: Request, left_out: int) -> Said:
         slot = self._slots.get(request.slot, request.capacity)
+        if left_out:
+            request = request._replace(left_out=read_left_out(left_out, slot))
         try:
             if self._worker is None:
                 assert self._refusal is not None

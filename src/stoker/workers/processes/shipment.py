@@ -11,6 +11,7 @@ import mmap
 import os
 import pickle
 import sys
+import weakref
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -52,9 +53,13 @@ SINGLE_THREADED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 
 
 class Shipment:
-    """A pickled job: made when the loader is, so that what can't travel is said early; written when it starts."""
+    """A pickled job: made when the loader is, so that what can't travel is said early; written when it starts.
+
+    Owns the segment, which is freed with it: a loader that starts its workers anew ships the same one again.
+    """
 
     def __init__(self, job: Job) -> None:
+        self._segment: Segment | None = None
         self._buffers: list[pickle.PickleBuffer] = []
         stream = io.BytesIO()
         pickler = _Pickler(stream, protocol=5, buffer_callback=self._buffers.append)
@@ -65,9 +70,15 @@ class Shipment:
         self._pickled = stream.getbuffer()
         self.modules = tuple(sorted(pickler.modules))  # those worth importing before the fork
 
-    def write(self) -> Segment:
-        around = memoryview(pickle.dumps(Surroundings.here()))
-        return Segment.write([around, self._pickled, *[buffer.raw() for buffer in self._buffers]])
+    def segment(self) -> Segment:
+        """The job in shared memory: written once, and then the only copy that is kept."""
+        if self._segment is None:
+            around = memoryview(pickle.dumps(Surroundings.here()))
+            self._segment = Segment.write([around, self._pickled, *[buffer.raw() for buffer in self._buffers]])
+            weakref.finalize(self, self._segment.close).atexit = False
+            self._pickled = memoryview(b"")
+            self._buffers.clear()
+        return self._segment
 
 
 def load_job(segment: Segment) -> Job:

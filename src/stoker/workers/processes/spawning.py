@@ -13,8 +13,7 @@ from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_jo
 
 
 def spawning(shipment: Shipment) -> ChildrenLauncher:
-    segment = shipment.write()
-    return ChildrenLauncher(lambda worker, ends: _spawn(worker, ends, segment), free=segment.close)
+    return ChildrenLauncher(lambda worker, ends: _spawn(worker, ends, shipment.segment()))
 
 
 _FRESH = (
@@ -36,7 +35,7 @@ def _spawn(worker: int, ends: Ends, segment: Segment) -> int:
     return process.pid
 
 
-def fresh_worker(worker: int, ends: tuple[int, int, int], segment: int, consumer: int) -> None:
+def fresh_worker(worker: int, ends: tuple[int, ...], segment: int, consumer: int) -> None:
     """The main function of a spawned worker."""
     settle_in()
     die_with(consumer)

@@ -1,0 +1,75 @@
+"""How long each worker has been at the same batch, for ``timeout=``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from stoker.workers.progress import NOT_UP
+
+_START_S = 60.0  # for a process to be up, imports of the user's modules included, if the timeout is not longer
+_STACK_S = 1.0  # for a worker that is being ended to write down its stack
+
+
+@dataclass(slots=True)
+class _Watch:
+    outstanding: int = 0
+    place: int = NOT_UP
+    since: float = 0.0  # it has been at that place, as far as we know
+    look_again: float = 0.0
+    ends: int = 0  # times that it was told to end
+
+
+class Deadlines:
+    """Watches the workers that have something to do. A worker that gets on, by its place, is given time anew."""
+
+    def __init__(self, timeout: float, place: Callable[[int], int]) -> None:
+        self._timeout = timeout
+        self._place = place
+        self._watches: dict[int, _Watch] = {}
+
+    def sent(self, worker: int) -> None:
+        watch = self._watches.setdefault(worker, _Watch())
+        if not watch.outstanding:
+            self._renew(worker, watch)
+        watch.outstanding += 1
+
+    def answered(self, worker: int) -> None:
+        watch = self._watches[worker]
+        watch.outstanding -= 1
+        self._renew(worker, watch)
+
+    def recalled(self, worker: int) -> None:
+        self._watches[worker].outstanding -= 1
+
+    def died(self, worker: int) -> bool:
+        """Forgets it. Whether it was ended for taking too long."""
+        return self._watches.pop(worker, _Watch()).ends > 0
+
+    def left(self) -> float | None:
+        """Seconds until somebody is to be looked at; None if all are idle."""
+        times = [watch.look_again for watch in self._watches.values() if watch.outstanding]
+        return max(0.0, min(times) - monotonic()) if times and min(times) < math.inf else None
+
+    def overdue(self) -> list[tuple[int, bool]]:
+        """The workers to end now, and whether they were told to already and must be ended at once."""
+        now = monotonic()
+        due = [item for item in self._watches.items() if item[1].outstanding and item[1].look_again <= now]
+        return [(worker, watch.ends > 1) for worker, watch in due if self._is_to_end(worker, watch, now)]
+
+    def _is_to_end(self, worker: int, watch: _Watch, now: float) -> bool:
+        if self._place(worker) != watch.place and not watch.ends:
+            self._renew(worker, watch)
+            return False
+        watch.look_again = now + self._timeout
+        if watch.place == NOT_UP and now - watch.since < _START_S and not watch.ends:
+            return False
+        watch.ends += 1
+        watch.look_again = now + _STACK_S if watch.ends == 1 else math.inf
+        return True
+
+    def _renew(self, worker: int, watch: _Watch) -> None:
+        watch.place, watch.since = self._place(worker), monotonic()
+        watch.look_again = watch.since + self._timeout

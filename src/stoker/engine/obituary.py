@@ -1,0 +1,84 @@
+"""What is said of a worker that died: the log line, the error, and the samples that were left out for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from stoker.engine.messages import Fail, Loss
+from stoker.errors import WorkerDied
+from stoker.plan import Plan, Run
+from stoker.workers import Death, Skipped
+
+_SHOWN = 64  # indices of a batch that are written out in a message
+
+log = logging.getLogger("stoker")
+
+
+def log_death(death: Death, plan: Plan | None, run: Run | None) -> None:
+    """One line: who, over what, by which signal, probably why."""
+    over = f"over {_batch(plan, run)}" if plan and run else death.phase
+    hung = f" Its stack:\n{death.stack}" if death.cause.startswith("a timeout") and death.stack else ""
+    log.warning("worker %d died of %s", death.worker, f"{_story(death, over)}. Another takes its place.{hung}")
+
+
+def worker_died(fail: Fail, plan: Plan) -> WorkerDied:
+    """The batch is given up."""
+    death = fail.death
+    if not fail.begun:
+        return unmakeable(death, fail.deaths)
+    error = WorkerDied(
+        f"{_batch(plan, fail.run)} killed its worker {fail.deaths} times, the last time by {_story(death, '')}. "
+        f'Look at these samples with workers=0, or leave the one that does it out with on_error="quarantine"'
+    )
+    error.indices, error.epoch = _indices(plan, fail.run), fail.run.epoch
+    return _with_stack(error, death)
+
+
+def unmakeable(death: Death, deaths: int) -> WorkerDied:
+    """No worker comes so far as to begin a batch."""
+    return _with_stack(
+        WorkerDied(
+            f"{deaths} workers died before they could begin anything, the last one of {_story(death, death.phase)}. "
+            f"Try the dataset with workers=0 to see why"
+        ),
+        death,
+    )
+
+
+def losses(found: Sequence[Loss], plan: Plan | None, run: Run) -> tuple[Skipped, ...]:
+    """Samples that were found to kill their workers and left out."""
+    assert plan is not None
+    indices = _indices(plan, run)
+    return tuple(Skipped(indices[loss.place], _verdict(loss.death), loss.death.stack) for loss in found)
+
+
+def whole_batch(fail: Fail, plan: Plan) -> tuple[Skipped, ...]:
+    """A batch none of whose samples kills alone, but which does: all are left out."""
+    words = f"{_verdict(fail.death)}, together with the others of its batch"
+    return tuple(Skipped(index, words, fail.death.stack) for index in _indices(plan, fail.run))
+
+
+def _verdict(death: Death) -> str:
+    return f"WorkerDied: it killed its worker by {_story(death, '')}"
+
+
+def _story(death: Death, over: str) -> str:
+    return death.cause + (f" {over}" if over else "") + (f"; likely cause: {death.likely}" if death.likely else "")
+
+
+def _batch(plan: Plan, run: Run) -> str:
+    indices = _indices(plan, run)
+    more = f", ... {len(indices)} in all" if len(indices) > _SHOWN else ""
+    samples = ", ".join(map(str, indices[:_SHOWN])) + more
+    return f"the batch at place {run.round} of epoch {run.epoch} (samples {samples})"
+
+
+def _indices(plan: Plan, run: Run) -> Sequence[int]:
+    return plan.indices(plan.batch(run.epoch, run.round))
+
+
+def _with_stack(error: WorkerDied, death: Death) -> WorkerDied:
+    if death.stack:
+        error.add_note(f"stoker: where the worker's code was:\n{death.stack}")
+    return error

@@ -1,0 +1,146 @@
+"""Samples that failed and were left out: counted, logged, written down, and not too many of them.
+
+A quarantine file has one JSON object a line: ``index``, ``epoch``, ``error``, ``traceback``, and for ``stoker replay``
+``seed`` (of the batch's random numbers) and ``dataset`` (how to make it, where that is known).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from stoker.errors import TooManyErrors
+from stoker.plan import Batch, Plan
+from stoker.workers import Skipped
+
+OnError = Literal["raise", "skip", "quarantine"]
+
+QUARANTINE_FILE = "quarantine.jsonl"
+
+_CHOICES = ("raise", "skip", "quarantine")
+_LOGGED = 20  # skipped samples that get a line of their own; then only every hundredth does
+
+log = logging.getLogger("stoker")
+
+
+@dataclass(frozen=True)
+class ErrorPolicy:
+    """What becomes of samples that fail.
+
+    Args:
+        on_error: "raise", "skip" or "quarantine".
+        max_errors: How many may fail in an epoch: a count, a share of its samples, or None: all but one.
+        quarantine: The file to append to.
+    """
+
+    on_error: OnError = "raise"
+    max_errors: int | float | None = None
+    quarantine: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_error not in _CHOICES:
+            raise ValueError(f"on_error={self.on_error!r}: write one of {', '.join(map(repr, _CHOICES))}")
+        if self.max_errors is not None:
+            self._check_max_errors(self.max_errors)
+        if self.quarantine is not None:
+            if self.on_error != "quarantine":
+                raise ValueError(f'quarantine={self.quarantine!r} needs on_error="quarantine"')
+            os.fspath(self.quarantine)
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.on_error != "raise"
+
+    @property
+    def file(self) -> str | None:
+        """Where to write failures down, as an absolute path; None: nowhere."""
+        if self.on_error != "quarantine":
+            return None
+        return os.path.abspath(self.quarantine or QUARANTINE_FILE)
+
+    def limit(self, plan: Plan) -> int:
+        """How many samples may fail in an epoch."""
+        samples = _samples_an_epoch(plan)
+        if self.max_errors is None:
+            return samples - 1
+        return int(self.max_errors * samples) if isinstance(self.max_errors, float) else self.max_errors
+
+    def _check_max_errors(self, limit: Any) -> None:
+        if self.on_error == "raise":
+            raise ValueError(f'max_errors={limit!r} needs on_error="skip" or "quarantine"')
+        is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
+        if not is_count and not (isinstance(limit, float) and 0 <= limit <= 1):
+            raise ValueError(f"max_errors={limit!r}: write a number of samples, or a share of them from 0.0 to 1.0")
+
+
+class Failures:
+    """Takes note of what was left out of each batch."""
+
+    def __init__(self, policy: ErrorPolicy, dataset: dict[str, Any]) -> None:
+        self._policy = policy
+        self._dataset = dataset
+        self._logged = 0
+        self._unwritable = False
+
+    def note(self, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan, before: int) -> None:
+        """These were left out of a batch, after ``before`` others in its epoch.
+
+        Raises:
+            TooManyErrors: With these, more have failed than may.
+        """
+        for one in skipped:
+            self._log(one, batch)
+        if self._policy.file is not None:
+            self._write(self._policy.file, skipped, batch, plan)
+        failed, limit = before + len(skipped), self._policy.limit(plan)
+        if failed > limit:
+            raise self._too_many(failed, limit, skipped[-1], batch, plan)
+
+    def _log(self, one: Skipped, batch: Batch) -> None:
+        self._logged += 1
+        if self._logged <= _LOGGED or self._logged % 100 == 0:
+            log.warning("skipped sample %d of epoch %d: %s", one.sample, batch.epoch, one.error)
+        if self._logged == _LOGGED:
+            log.warning("%d samples were skipped so far: from here on, only every hundredth is logged", _LOGGED)
+
+    def _write(self, file: str, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan) -> None:
+        """Appends whole lines in one go, so that several consumers may share a file."""
+        known = {"epoch": batch.epoch, "seed": plan.batch_seed(batch), "dataset": self._dataset}
+        lines = [
+            json.dumps({"index": sample, "error": error, "traceback": told, **known}) + "\n"
+            for sample, error, told in skipped
+        ]
+        try:
+            fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.write(fd, "".join(lines).encode())
+            finally:
+                os.close(fd)
+        except OSError as error:
+            if not self._unwritable:  # once is enough
+                log.error("cannot write to the quarantine file: %s. Samples are skipped all the same.", error)
+            self._unwritable = True
+
+    def _too_many(self, failed: int, limit: int, last: Skipped, batch: Batch, plan: Plan) -> TooManyErrors:
+        samples = _samples_an_epoch(plan)
+        allowed = f"max_errors={self._policy.max_errors!r}" if self._policy.max_errors is not None else "all but one"
+        error = TooManyErrors(
+            f"{failed} of {samples} samples of epoch {batch.epoch} failed; {limit} may ({allowed}). "
+            f"The last one was {last.sample}: {last.error}. Mend the dataset, or raise max_errors"
+        )
+        if last.traceback:
+            error.add_note(f"stoker: how sample {last.sample} failed:\n{last.traceback}")
+        return error
+
+
+def _samples_an_epoch(plan: Plan) -> int:
+    """Samples that this shard gets."""
+    full, rest = divmod(plan.length, plan.stride)
+    samples = full * (plan.batch_size or 1)
+    if rest and not plan.drop_last:
+        last = plan.batch(0, full * plan.stride)
+        samples += last.stop - last.start
+    return samples

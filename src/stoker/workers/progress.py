@@ -1,0 +1,39 @@
+"""A worker's place: one number that it notes as it goes on, and others read only when something seems wrong."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+NOT_UP = 0
+MAKING_THE_DATASET = -1
+IDLE = -2
+
+_NTH_BITS = 16
+_WORDS = {
+    NOT_UP: "while it started",
+    MAKING_THE_DATASET: "while it made the dataset",
+    IDLE: "while it had nothing to do",
+}
+
+
+class Place(Protocol):
+    """Where a worker notes its place, at index 0: a list, or memory that others see. Storing it is all it costs."""
+
+    def __getitem__(self, index: int, /) -> int: ...
+
+    def __setitem__(self, index: int, value: int, /) -> None: ...
+
+
+def at_batch(ticket: int, nth: int) -> int:
+    """It has begun the ``nth`` batch (from 1) of the run that it was sent as ``ticket``."""
+    return ticket << _NTH_BITS | nth
+
+
+def nth_batch(place: int) -> int:
+    """Which batch of its run it has begun; 0 if none."""
+    return place & (1 << _NTH_BITS) - 1 if place > 0 else 0
+
+
+def phase(place: int) -> str:
+    """What it does where it is at no batch."""
+    return _WORDS.get(place, "")
