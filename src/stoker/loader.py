@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from stoker.bridges import Framework, bridge
 from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
-from stoker.memory import Slots
+from stoker.memory import Slots, limits_explained
 from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
 from stoker.shards import shard_of
@@ -270,7 +270,7 @@ class Loader(Generic[B]):
             deaths_allowed=self._max_deaths,
             leave_out=leave_out,
         )
-        with contextlib.ExitStack() as undo:
+        with limits_explained(), contextlib.ExitStack() as undo:
             slots = Slots.create()
             undo.callback(slots.close)
             backend = self._make_backend(slots)

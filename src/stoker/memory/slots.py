@@ -39,9 +39,16 @@ class Slot:
         """Its memory, at least ``nbytes`` of it."""
         nbytes = max(nbytes, 1)  # there is no mapping of nothing
         if nbytes > self.capacity:
-            self.capacity = self._grown(nbytes)
-            allocate(self._fd, self._offset, self.capacity)
-        return self.view()
+            grown = self._grown(nbytes)
+            allocate(self._fd, self._offset, grown)
+            self.capacity = grown
+        try:
+            return self.view()
+        except MemoryError:  # no room to map all of it: perhaps for what is needed now, to report that
+            mapping = self._mapping
+            if mapping is None or mapping.size < nbytes:
+                mapping = self._mapping = Mapping(self._fd, page_aligned(nbytes), self._offset)
+            return mapping
 
     def _grown(self, nbytes: int) -> int:
         """Just what is needed at first, since most batches are all alike; with room to spare from then on."""

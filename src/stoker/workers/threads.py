@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import traceback
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from stoker.workers.progress import IDLE, nth_batch, phase
 from stoker.workers.randomness import THREAD_GENERATORS
 from stoker.workers.worker import Job, Worker
 
-_JOIN_S = 5.0  # a thread cannot be killed: one that is still in the user's code by then is left to end by itself
+_JOIN_S = (
+    0.5  # a thread cannot be killed: those that are still in the user's code by then are left to end by themselves
+)
 
 
 class _Ended(NamedTuple):
@@ -78,9 +81,12 @@ class ThreadsBackend:
             while thread.recall() is not None:
                 pass
             thread.requests.put(None)
-        for thread in self._threads.values():
-            thread.join(_JOIN_S)
-        THREAD_GENERATORS.uninstall()
+        deadline = time.monotonic() + _JOIN_S
+        try:
+            for thread in self._threads.values():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        finally:
+            THREAD_GENERATORS.uninstall()
 
 
 def _news(said: Answer | _Ended) -> Answer | Death:

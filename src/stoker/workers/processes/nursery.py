@@ -34,7 +34,7 @@ from pathlib import Path
 from stoker.memory import Segment
 from stoker.workers.processes.autopsy import Exit
 from stoker.workers.processes.records import Said, Say
-from stoker.workers.processes.service import Ends, leave, serve, settle_in
+from stoker.workers.processes.service import Ends, leave, raise_limit_of_descriptors, serve, settle_in
 from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_job
 
 _MESSAGE_BYTES = 2**17
@@ -75,13 +75,15 @@ class Nursery:
             f"import sys; sys.path[:] = {sys.path!r}; "
             f"from stoker.workers.processes.nursery import main; main({theirs.fileno()}, {os.getpid()})"
         )
-        with theirs:
+        with theirs, contextlib.ExitStack() as undo:
+            undo.enter_context(ours)
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=SINGLE_THREADED | dict(os.environ),
             )
+            undo.pop_all()
         self._socket = ours
         self._owner = os.getpid()
         self._users = 0
@@ -166,6 +168,7 @@ def main(fd: int, consumer: int) -> None:
     import numpy.random  # noqa: F401  # numpy loads it when first used, which would be in every worker anew
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise_limit_of_descriptors()  # as the consumer may do with its own, later
     _Service(socket.socket(fileno=fd), consumer).run()
 
 
@@ -209,10 +212,14 @@ class _Service:
     def _launch(self, launch: Launch, ends: Ends, segment: Segment) -> None:
         sys.path[:] = launch.path
         self._import(launch.modules)
-        pid = os.fork()
-        if not pid:
-            self._become_worker(launch, ends, segment)
-        self._children[pid] = launch, os.dup(ends.answers)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.write(ends.answers, Said(Say.UNBORN, launch.worker, value=error.errno or 0).pack())
+        else:
+            if not pid:
+                self._become_worker(launch, ends, segment)
+            self._children[pid] = launch, os.dup(ends.answers)
         for fd in (*ends, segment.fd):
             os.close(fd)
 
