@@ -73,7 +73,7 @@ def _record(line: bytes, where: str, first: bool) -> Record:
 
 
 def _parsed(line: bytes) -> Record:
-    found = json.loads(line)
+    found = json.loads(line.decode())
     if not isinstance(found, dict):
         raise ValueError("it is no JSON object")
     for name, is_sound in _SOUND.items():
