@@ -168,7 +168,10 @@ def _details(outcome: Outcome, error: BaseException | None, record: Record) -> s
 
 
 def _as_recorded(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}: <exception str() failed>"  # as Python itself has it
 
 
 def _summary(samples: int, outcomes: Counter[Outcome]) -> str:
