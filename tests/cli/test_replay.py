@@ -47,6 +47,18 @@ SHAPES = """
                 raise ValueError(f"unlucky numbers {drawn}")
             return super().__getitem__(index)
 
+    class Gathered(Shapes):
+        def __getitem__(self, index):
+            raise NotImplementedError
+
+        def __getitems__(self, indices):
+            return [Shapes.__getitem__(self, index) for index in indices]
+
+    def stack(samples):
+        if len(samples) == 5 and samples[0][0] == 5:
+            os._exit(9)  # only as a whole
+        return np.stack(samples)
+
     def some():
         return Shapes(20, bad=[3, 13])
 
@@ -349,6 +361,19 @@ def test_a_sample_that_had_killed_may_work_now(folder):
     done = replay(folder)
     assert done.returncode == 0
     assert "sample 2 of epoch 0: works now (before: WorkerDied: it killed its worker by exit code 9" in done.stdout
+
+
+def test_where_whole_batches_are_asked_for_the_sample_is_asked_for_like_that(folder):
+    train(folder, "functools.partial(shapes.Gathered, 20, fatal=[2])", "batch_size=5, workers=2")
+    assert replay(folder).returncode == 9
+
+
+def test_a_batch_that_killed_only_as_a_whole_works_sample_by_sample(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20)", "batch_size=5, workers=2, max_deaths=1, collate=shapes.stack")
+    done = replay(folder)
+    assert done.returncode == 0
+    assert summary(done) == "5 samples: 5 work now"
+    assert done.stdout.count("together with the others of its batch)\n") == 5
 
 
 def test_ctrl_c_shows_where_a_sample_hangs(folder):

@@ -1,87 +1,29 @@
-"""Samples that fail are left out, just they: counted, limited, written down, and the same on every backend."""
+"""Samples that fail are left out, just they: counted, limited, written down, and the same on every backend.
+
+Those that kill their worker: ``test_fatal_samples.py``.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 import logging
-import os
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from stoker import Inline, Loader, Processes, Threads, TooManyErrors
+from stoker import Inline, Loader, Threads, TooManyErrors
+from stoker.observe import ErrorPolicy
+from stoker.plan import Plan
 from stoker.sources import IndexedSource
-from tests.datasets import Augmented, Failing, Rows
+from tests.datasets import Failing, Rows
+from tests.observe.faults import Maker, Moody, Patchy, but, lines, take, taken
 from tests.streams import assert_same, epochs, kept
 
-STARTS = ["nursery", "fork", "spawn"]
 KINDS = ["value", "arguments", "unpicklable", "local", "os", "stop"]
-
-
-class Patchy(Rows):
-    """Raises for some indices."""
-
-    def __init__(self, n: int = 40, bad: tuple[int, ...] | list[int] = (13,)) -> None:
-        super().__init__(n)
-        self.bad = frozenset(bad)
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        if index in self.bad:
-            raise ValueError(f"sample {index} is bad")
-        return self.data[index]
-
-
-class Moody(Augmented):
-    """Raises for some indices always, and for others when the numbers drawn are such."""
-
-    def __getitem__(self, index):
-        sample = super().__getitem__(index)
-        if index % 9 == 4 or np.random.rand() < 0.1:
-            raise RuntimeError(f"in no mood for {index}")
-        return sample
-
-
-class Fatal(Rows):
-    """Ends its worker at some indices, hangs at others, raises at yet others."""
-
-    def __init__(self, n: int = 40, *, deadly=(), endless=(), bad=()) -> None:
-        super().__init__(n)
-        self.deadly, self.endless, self.bad = deadly, endless, bad
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        if index in self.deadly:
-            os._exit(3)
-        if index in self.endless:
-            time.sleep(600)
-        if index in self.bad:
-            raise ValueError(f"sample {index} is bad")
-        return self.data[index]
-
-
-class FatalTogether(Fatal):
-    """The same, where whole batches are asked for."""
-
-    def __getitems__(self, indices: list[int]) -> list[np.ndarray]:
-        return [self[index] for index in indices]
-
-
-def taken(batches) -> list[int]:
-    """The indices of all samples, in order."""
-    return [int(index) for batch in batches for index in np.reshape(batch, (-1, 4))[:, 0]]
-
-
-def but(*left_out: int, n: int = 40) -> list[int]:
-    return [index for index in range(n) if index not in left_out]
-
-
-def lines(file) -> list[dict]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def logged(caplog, words: str) -> list[str]:
@@ -172,25 +114,25 @@ def test_the_stream_is_the_same_on_every_backend(backend):
 
 
 def test_the_stream_goes_on_after_a_resume_at_each_step(backend):
+    """With the same batches, and the same count of what was left out."""
+
     def make(workers):
         return Loader(Moody(30), 4, shuffle=True, workers=workers, on_error="skip", seed=5)
 
     with make(Inline()) as oracle:
-        stream = [batch for epoch in epochs(oracle, 2) for batch in epoch]
+        stream = [batch for epoch in epochs(oracle, 3) for batch in epoch]
     states = []
     with make(backend) as loader:
         for _ in range(2):
             for _ in loader:
                 states.append(json.loads(json.dumps(loader.state_dict())))
     assert max(state["skipped"] for state in states) > 3
-    with make(Inline() if backend != Inline() else Threads(2)) as loader:
+    with make(Threads(2) if backend == Inline() else Inline()) as loader:
         for step, state in enumerate(states, 1):
             loader.load_state_dict(state)
             assert loader.state_dict() == state
-            rest = [kept(batch) for batch in loader]
-            if loader.epoch == 1:
-                rest += epochs(loader, 1)[0]
-            assert_same(rest, stream[step:] if step < len(stream) else rest)
+            assert_same(take(loader, 3), stream[step : step + 3])
+            assert [loader.state_dict()] == (states[step + 2 : step + 3] or [loader.state_dict()])
 
 
 def test_where_whole_batches_are_asked_for_one_that_fails_is_asked_for_one_by_one(backend):
@@ -218,33 +160,37 @@ def test_the_limit_is_a_count_or_a_share_of_the_epoch(backend, limit, passes):
                 list(loader)
 
 
-@pytest.mark.parametrize("percent", range(101))
-def test_a_share_is_rounded_down_but_not_below_what_was_written(percent):
+def test_a_share_is_rounded_down_but_not_below_what_was_written():
     """0.29 * 100 is 28.999999999999996."""
-    with Loader(Patchy(100, range(percent)), 5, on_error="skip", max_errors=percent / 100) as loader:
-        assert taken(loader) == but(*range(percent), n=100)
-    if percent < 100:
-        with Loader(Patchy(100, range(percent + 1)), 5, on_error="skip", max_errors=percent / 100) as loader:
-            with pytest.raises(TooManyErrors, match=rf"{percent + 1} of 100 samples of epoch 0 failed; {percent} may"):
-                list(loader)
+    for percent in range(101):
+        policy = ErrorPolicy("skip", percent / 100)
+        assert policy.limit(Plan(100, 5)) == percent
+        assert policy.limit(Plan(199, 5)) == 199 * percent // 100
 
 
 @pytest.mark.parametrize(
-    ("n", "options", "samples"),
+    ("plan", "samples"),
     [
-        (43, {}, 22),
-        (43, {"drop_last": True}, 20),
-        (40, {}, 20),
-        (4, {}, 2),
-        (41, {"batch_size": None}, 21),
+        ({"length": 40}, (20, 20)),
+        ({"length": 43}, (21, 22)),
+        ({"length": 43, "drop_last": True}, (20, 20)),
+        ({"length": 4}, (2, 2)),
+        ({"length": 41, "batch_size": None}, (21, 21)),  # one of them twice, since no shard may run short
+        ({"length": 0}, (0, 0)),
     ],
 )
-def test_a_share_is_of_the_samples_that_this_shard_gets(n, options, samples):
+def test_a_share_is_of_the_samples_that_this_shard_gets(plan, samples):
     for shard in (0, 1):
-        settings = {"batch_size": 5, "shard": (shard, 2), "on_error": "skip", "max_errors": 0.0} | options
-        with Loader(Patchy(n, range(n)), **settings) as loader, pytest.raises(TooManyErrors) as caught:
+        assert ErrorPolicy("skip", 1.0).limit(Plan(**{"batch_size": 5, **plan, "shard": (shard, 2)})) == samples[shard]
+
+
+def test_each_shard_has_a_limit_of_its_own():
+    settings = {"on_error": "skip", "max_errors": 0.1}
+    with Loader(Patchy(40, [1, 2, 11]), 5, shard=(0, 2), **settings) as loader:
+        with pytest.raises(TooManyErrors, match="3 of 20 samples of epoch 0 failed; 2 may"):
             list(loader)
-        assert f" of {samples - (shard == 0 and n == 43 and not options)} samples" in str(caught.value)
+    with Loader(Patchy(40, [1, 2, 6, 16]), 5, shard=(1, 2), **settings) as loader:
+        assert len(taken(loader)) == 18
 
 
 def test_the_error_has_figures_and_a_remedy_and_tells_how_the_last_one_failed(backend):
@@ -324,7 +270,7 @@ def test_each_sample_is_written_down_in_a_line_of_its_own(backend, tmp_path):
             "epoch": epoch,
             "error": f"ValueError: sample {index} is bad",
             "seed": plan.batch_seed(plan.batch(epoch, place)),
-            "dataset": {"make": "tests.observe.test_failures:Patchy", "args": [40], "kwargs": {"bad": [3, 13, 14]}},
+            "dataset": {"make": "tests.observe.faults:Patchy", "args": [40], "kwargs": {"bad": [3, 13, 14]}},
         }
         for epoch in range(2)
         for index, place in places.items()
@@ -334,7 +280,7 @@ def test_each_sample_is_written_down_in_a_line_of_its_own(backend, tmp_path):
         told = record.pop("traceback")
         assert told.startswith("Traceback (most recent call last):\n")
         assert told.endswith(f"ValueError: sample {record['index']} is bad\n")
-        assert "test_failures.py" in told
+        assert "faults.py" in told
     assert written == expected
 
 
@@ -377,7 +323,7 @@ def test_several_loaders_may_append_to_one_file_at_once(tmp_path):
     file = tmp_path / "q.jsonl"
     script = (
         "import sys, stoker\n"
-        "from tests.observe.test_failures import Patchy\n"
+        "from tests.observe.faults import Patchy\n"
         "options = dict(on_error='quarantine', quarantine=sys.argv[1], max_errors=1.0, shard=(int(sys.argv[2]), 3))\n"
         "with stoker.Loader(Patchy(600, range(600)), 4, **options) as loader:\n"
         "    input()\n"
@@ -404,20 +350,8 @@ def test_a_file_that_cannot_be_written_is_told_once_and_samples_are_skipped_all_
     assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1
 
 
-class Maker:
-    def __call__(self):
-        return Patchy()
-
-    def make(self, n):
-        return Patchy(n)
-
-    @classmethod
-    def of(cls, n):
-        return Patchy(n)
-
-
 def test_the_dataset_is_told_such_that_it_can_be_made_again_or_not_at_all():
-    here = "tests.observe.test_failures"
+    here = "tests.observe.faults"
 
     def references(dataset):
         return IndexedSource.of(dataset).reference()
@@ -461,131 +395,3 @@ def test_arguments_that_would_be_in_vain_are_refused():
             Loader(Rows(), on_error=on_error, quarantine="q.jsonl")
     with pytest.raises(TypeError):
         Loader(Rows(), on_error="quarantine", quarantine=3)
-
-
-# Samples that kill their worker, or make it hang
-
-
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("batch_size", [1, None, 8])
-@pytest.mark.parametrize("on_error", ["skip", "quarantine"])
-def test_a_deadly_sample_is_left_out_and_no_other(start, batch_size, on_error, tmp_path):
-    file = tmp_path / "q.jsonl" if on_error == "quarantine" else None
-    workers = Processes(2, start=start)
-    with Loader(Fatal(deadly=[13]), batch_size, workers=workers, on_error=on_error, quarantine=file) as loader:
-        assert taken(loader) == but(13)
-        assert loader.stats().skipped == 1
-    if file:
-        (record,) = lines(file)
-        assert (record["index"], record["epoch"]) == (13, 0)
-        assert record["error"].startswith("WorkerDied: it killed its worker by exit code 3")
-
-
-@pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("batch_size", [1, None, 8])
-@pytest.mark.parametrize("on_error", ["skip", "quarantine"])
-def test_a_sample_that_hangs_is_left_out_and_no_other(start, batch_size, on_error, tmp_path):
-    file = tmp_path / "q.jsonl" if on_error == "quarantine" else None
-    settings = {"workers": Processes(2, start=start), "timeout": 0.5, "max_deaths": 1}
-    with Loader(Fatal(endless=[13]), batch_size, on_error=on_error, quarantine=file, **settings) as loader:
-        assert taken(loader) == but(13)
-        assert loader.stats().skipped == 1
-    if file:
-        (record,) = lines(file)
-        assert (record["index"], record["epoch"]) == (13, 0)
-        assert record["error"].startswith("WorkerDied: it killed its worker by a timeout: it took more than 0.5 s")
-        assert "in __getitem__" in record["traceback"]
-
-
-def test_a_sample_that_hangs_in_a_thread_is_left_out():
-    release = threading.Event()
-
-    class Waiting(Rows):
-        def __getitem__(self, index):
-            if index == 13:
-                release.wait()
-            return self.data[index]
-
-    with Loader(Waiting(40), 8, workers=Threads(2), timeout=0.5, max_deaths=1, on_error="skip") as loader:
-        assert taken(loader) == but(13)
-    release.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("stoker-worker"):
-            thread.join()
-
-
-COMPANY = {
-    "two in one batch": {"deadly": [9, 13]},
-    "two neighbours": {"deadly": [12, 13]},
-    "the first and the last of a batch": {"deadly": [8, 15]},
-    "a whole batch": {"deadly": range(8, 16)},
-    "one in each of two batches": {"deadly": [5, 21]},
-    "the very last": {"deadly": [39]},
-    "with one that raises": {"deadly": [13], "bad": [9, 14]},
-    "with one that hangs": {"deadly": [13], "endless": [10]},
-}
-
-
-@pytest.mark.parametrize("company", COMPANY)
-@pytest.mark.parametrize("dataset", [Fatal, FatalTogether])
-def test_deadly_samples_in_company(company, dataset, tmp_path):
-    file = tmp_path / "q.jsonl"
-    faults = COMPANY[company]
-    left_out = sorted(index for indices in faults.values() for index in indices)
-    settings = {"on_error": "quarantine", "quarantine": file, "max_deaths": 1, "timeout": 1.0}
-    with Loader(dataset(**faults), 8, workers=Processes(2), **settings) as loader:
-        assert taken(loader) == but(*left_out)
-        assert loader.stats().skipped == len(left_out)
-    assert sorted(record["index"] for record in lines(file)) == left_out
-    raised = [record["index"] for record in lines(file) if not record["error"].startswith("WorkerDied")]
-    assert raised == list(faults.get("bad", []))
-
-
-@pytest.mark.parametrize("in_order", [True, False])
-def test_a_deadly_sample_in_the_midst_of_a_long_run_of_small_batches(in_order):
-    """Batches that are quick to make go to a worker several at a time."""
-    dataset = Fatal(4000, deadly=[3001, 3500])
-    with Loader(dataset, 4, workers=Processes(2), on_error="skip", in_order=in_order) as loader:
-        found = taken(loader)
-    assert (found if in_order else sorted(found)) == but(3001, 3500, n=4000)
-
-
-def test_deadly_samples_are_left_out_of_each_epoch_and_of_shuffled_ones(tmp_path):
-    file = tmp_path / "q.jsonl"
-    with Loader(Rows(40), 8, shuffle=True) as oracle:
-        expected = [[index for index in taken(oracle) if index not in (13, 27)] for _ in range(2)]
-    settings = {"on_error": "quarantine", "quarantine": file, "max_deaths": 1}
-    with Loader(Fatal(deadly=[13, 27]), 8, shuffle=True, workers=Processes(2), **settings) as loader:
-        assert [taken(loader) for _ in range(2)] == expected
-    assert Counter((r["index"], r["epoch"]) for r in lines(file)) == Counter((i, e) for i in (13, 27) for e in (0, 1))
-
-
-def test_deadly_samples_count_for_the_limit():
-    with Loader(Fatal(deadly=[9, 13], bad=[3]), 8, workers=Processes(2), on_error="skip", max_errors=2) as loader:
-        with pytest.raises(TooManyErrors, match=r"3 of 40 samples.*2 may.*WorkerDied: it killed its worker") as caught:
-            list(loader)
-    assert "3 of 40" in str(caught.value)
-
-
-GUILTY = {
-    "when all are there": lambda found: len(found) == 8 and 8 in found,
-    "two together": lambda found: {9, 13} <= found,
-}
-
-
-@pytest.mark.parametrize("guilty", GUILTY)
-def test_a_batch_that_kills_only_as_a_whole_is_left_out_as_a_whole(guilty, tmp_path):
-    kills = GUILTY[guilty]
-
-    def collate(samples):
-        if kills({int(sample[0]) for sample in samples}):
-            os._exit(5)
-        return np.stack(samples)
-
-    file = tmp_path / "q.jsonl"
-    settings = {"on_error": "quarantine", "quarantine": file, "collate": collate, "max_deaths": 2}
-    with Loader(Rows(40), 8, workers=Processes(2), **settings) as loader:
-        assert taken(loader) == but(*range(8, 16))
-        assert loader.stats().skipped == 8
-    assert [record["index"] for record in lines(file)] == list(range(8, 16))
-    assert all(record["error"].endswith(", together with the others of its batch") for record in lines(file))
