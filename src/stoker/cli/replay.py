@@ -29,16 +29,17 @@ from stoker.workers.randomness import seed_generators
 
 _STDERR = 2  # the descriptor: what a crash writes to, whatever sys.stderr is by then
 _INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
+_LISTED = 8  # samples that are named in a line
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # in the repr of many an object, and never the same
 
 
 class Outcome(Enum):
-    """What became of a sample, of one and of several."""
+    """What became of a sample: said of one, said of several, and the colour of its line."""
 
-    SAME = "fails as before", "fail as before"
-    OTHER = "fails with another error", "fail with another error"
-    WORKS = "works now", "work now"
-    STOPPED = "was interrupted", "were interrupted"
+    SAME = "fails as before", "fail as before", "red"
+    OTHER = "fails with another error", "fail with another error", "yellow"
+    WORKS = "works now", "work now", "green"
+    STOPPED = "was interrupted", "were interrupted", "yellow"
 
 
 def register(subparsers: Any) -> None:
@@ -107,7 +108,7 @@ class Replay:
 
     def _warn(self, killers: Sequence[Record]) -> None:
         faulthandler.enable(_STDERR)
-        listed = ", ".join(str(record.index) for record in killers)
+        listed = ", ".join(str(record.index) for record in killers[:_LISTED]) + ", ..." * (len(killers) > _LISTED)
         self._print(
             f"What comes now (sample {listed}) had killed its worker or made it hang, and may do so to this process. "
             f"--index I replays a single one; Ctrl-C shows where it hangs."
@@ -120,7 +121,7 @@ class Replay:
         error = _made(self._opened[record.dataset_key], record)
         outcome = _outcome(error, record)
         self._outcomes[outcome] += 1
-        self._print(f"{name}: {outcome.value[0]}{_details(outcome, error, record)}")
+        self._print(f"{name}: {outcome.value[0]}{_details(outcome, error, record)}", style=outcome.value[2])
         if error is not None:
             self._print_traceback(error, record)
             if self._use_pdb:
@@ -133,10 +134,10 @@ class Replay:
             self._print(f"  in the same place as sample {self._told[place]}")
             return
         self._told[place] = record.index
-        self._print(story(error))
+        self._print(story(error), style="dim")
 
-    def _print(self, text: str) -> None:
-        self._console.print(_printable(text))
+    def _print(self, text: str, style: str | None = None) -> None:
+        self._console.print(_printable(text), style=style)
 
 
 def _made(dataset: Indexed, record: Record) -> BaseException | None:
