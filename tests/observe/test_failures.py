@@ -291,9 +291,10 @@ def test_what_was_made_ahead_and_not_taken_is_not_written_down(tmp_path):
     assert [record["index"] for record in lines(file)] == [3]
 
 
-def test_by_default_it_lies_in_the_folder_where_the_loader_was_used(tmp_path, monkeypatch):
+def test_by_default_it_lies_in_the_folder_where_the_loader_was_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Loader(Patchy(40), 5, on_error="quarantine") as loader:
+        monkeypatch.chdir("/")
         list(loader)
     assert len(lines(tmp_path / "quarantine.jsonl")) == 1
 

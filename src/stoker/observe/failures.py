@@ -85,6 +85,7 @@ class Failures:
 
     def __init__(self, policy: ErrorPolicy, dataset: dict[str, Any]) -> None:
         self._policy = policy
+        self._file = policy.file  # now, since the program may change its folder
         self._dataset = dataset
         self._logged = 0
         self._unwritable = False
@@ -97,8 +98,8 @@ class Failures:
         """
         for one in skipped:
             self._log(one, batch)
-        if self._policy.file is not None:
-            self._write(self._policy.file, skipped, batch, plan)
+        if self._file is not None:
+            self._write(self._file, skipped, batch, plan)
         failed, limit = before + len(skipped), self._policy.limit(plan)
         if failed > limit:
             raise self._too_many(failed, limit, skipped[-1], batch, plan)
