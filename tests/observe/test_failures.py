@@ -58,7 +58,6 @@ def test_a_sample_that_leaves_the_program_is_left_out_too(backend):
         assert taken(loader) == but(13)
 
 
-@pytest.mark.xfail(run=False, reason="workers/worker.py, _told: str(error) may raise, and then the batch is lost")
 def test_an_error_that_cannot_even_be_told_is_left_out_too(backend, tmp_path):
     class Untellable(Rows):
         def __getitem__(self, index):
