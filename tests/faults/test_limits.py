@@ -43,18 +43,20 @@ def test_wherever_descriptors_run_out_nothing_is_left_behind(start):
                 assert [number(batch) for batch in loader] == [0, 1, 2, 3]
 
         attempt()
-        before, failures, soft = holdings(), 0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        for spare in range(24):
+        before, failures, soft = holdings(), [], resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        for spare in range(20):
             resource.setrlimit(resource.RLIMIT_NOFILE, (before[0] + spare, soft))
             try:
                 attempt()
             except OSError as error:
-                failures += 1
+                failures.append(spare)
                 assert "ulimit -n" in str(error), (spare, error)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
             assert holdings() == before, (spare, before, holdings())
-        assert 4 < failures < 24, failures
+            if spare - len(failures) == 2:
+                break  # it has worked three times
+        assert failures == list(range(len(failures))) and len(failures) > 4, failures
     """
     run(code)
 
@@ -90,7 +92,7 @@ def test_too_few_processes_allowed_is_an_error_that_says_so(start):
             try:
                 for _ in range(20):
                     list(loader)
-            except OSError as error:
+            except (OSError, stoker.WorkerDied) as error:
                 print(error)
         assert holdings() == before, (before, holdings())
     """

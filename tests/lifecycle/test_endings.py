@@ -35,9 +35,11 @@ def test_ctrl_c_is_one_traceback_and_the_end_of_all(workers):
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
-@pytest.mark.parametrize("workers", EIGHT)
-@pytest.mark.parametrize("when", ["at once", "while it closes"])
-def test_ctrl_c_twice_ends_all_just_as_well(workers, when):
+@pytest.mark.parametrize(
+    ("when", "workers"),
+    [("at once", EIGHT[0]), ("at once", EIGHT[3]), *[("while it closes", workers) for workers in EIGHT]],
+)
+def test_ctrl_c_twice_ends_all_just_as_well(when, workers):
     code = """
         with loader:
             try:
@@ -99,7 +101,7 @@ def test_a_program_that_catches_ctrl_c_goes_on_where_it_was(workers, tmp_path):
 
 @pytest.mark.parametrize("workers", ALL)
 @pytest.mark.parametrize(("handler", "code"), [("signal.SIG_DFL", -signal.SIGTERM), ("lambda *_: sys.exit(3)", 3)])
-def test_sigterm_takes_the_workers_along(workers, handler, code):
+def test_sigterm_takes_the_workers_along(handler, code, workers):
     prelude = f"import signal; signal.signal(signal.SIGTERM, {handler})\n{BUSY}"
     with program("with loader: wait()", workers, prelude=prelude) as running:
         os.kill(running.pid, signal.SIGTERM)
@@ -130,15 +132,13 @@ def held(pid: int) -> list[str]:
 
 ENDINGS = {
     "an exception in the loop": ("with loader: wait_for_a_line(); 1 / 0", 1, "ZeroDivisionError: division by zero"),
-    "an exception without close": ("wait_for_a_line(); 1 / 0", 1, "ZeroDivisionError: division by zero"),
     "the end without close": ("wait_for_a_line()", 0, ""),
-    "exit without close": ("wait_for_a_line(); sys.exit(3)", 3, ""),
     "exit without anything": ("wait_for_a_line(); os._exit(3)", 3, ""),
     "forgotten": ("wait_for_a_line(); del loader, iterator; wait_for_a_line()", 0, ""),
 }
 
 
-@pytest.mark.parametrize("workers", ALL)
+@pytest.mark.parametrize("workers", [ALL[0], ALL[1], ALL[3]])
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_program_that_ends_by_itself_does_not_wait_for_busy_workers(workers, ending):
     code, status, words = ENDINGS[ending]
@@ -198,30 +198,30 @@ def test_a_thread_that_outlives_its_loader_writes_into_nobody_elses_file(tmp_pat
     assert [os.path.getsize(file.name) for file in files] == [0] * 20
 
 
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("workers", [Processes(3), Processes(3, start="fork"), Threads(3)], ids=repr)
-def test_a_close_that_was_interrupted_can_be_finished(workers, monkeypatch):
+def test_a_close_that_was_interrupted_can_be_finished(workers, monkeypatch, tmp_path):
     """Ctrl-C while close waits for busy workers, in a notebook: the second close does what the first could not."""
     monkeypatch.setattr("stoker.workers.threads._JOIN_S", 0.5)
+    busy = tmp_path / "busy"
+    os.mkfifo(busy)
 
     class Sleepy(Rows):
         def __getitem__(self, index):
             if index >= 5:
+                busy.write_bytes(b".")
                 time.sleep(0.1 if workers == Threads(3) else 60)
             return super().__getitem__(index)
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
     loader = Loader(Sleepy(40), 5, workers=workers)
-    next(iter(loader))
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+    ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    with open(busy, "rb+", buffering=0) as hearing:
+        next(iter(loader))
+        hearing.read(1)
+        ctrl_c.start()
         with pytest.raises(KeyboardInterrupt):
             loader.close()
         loader.close()
         for thread in threading.enumerate():
             if thread.name.startswith("stoker"):
                 thread.join()
-    finally:
-        signal.signal(signal.SIGALRM, previous)

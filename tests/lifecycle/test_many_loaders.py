@@ -108,6 +108,15 @@ WAYS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def quick_collections():
+    """What other tests have left in memory is not gone through again and again."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def holdings() -> tuple[int, int, int]:
     """Descriptors, children and threads of this process."""
     gc.collect()
