@@ -109,16 +109,16 @@ def indices(batches):
 
 
 @pytest.mark.parametrize(
-    "backends",
+    ("shuffle", "backends"),
     [
-        (Threads(1), Processes(1), Inline()),
-        (Processes(2, start="fork"), Inline(), Threads(2)),
-        (Inline(), Processes(1, start="spawn"), Processes(1)),
+        (False, (Threads(1), Processes(1), Inline())),
+        (True, (Processes(2, start="fork"), Inline(), Threads(2))),
+        (True, (Inline(), Processes(1, start="spawn"), Processes(1))),
+        (7, (Processes(1), Threads(2), Processes(2, start="fork"))),
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("shuffle", SHUFFLES)
-def test_three_shards_then_two_then_five(backends, shuffle):
+def test_three_shards_then_two_then_five(shuffle, backends):
     """A job that loses a machine and later gets more: the epoch comes exactly once, and all end at the same step."""
     seen, state = [], None
     for count, steps, workers in zip((3, 2, 5), (2, 3, None), backends, strict=True):

@@ -55,7 +55,7 @@ def holdings():
 """
 
 
-def run(code: str, *, within: tuple[str, ...] = (), timeout: float = 20) -> str:
+def run(code: str, *, within: tuple[str, ...] = (), timeout: float = 60) -> str:
     """What the program prints; that it hangs, dies or complains is a failure."""
     command = [*within, sys.executable, "-c", PRELUDE + textwrap.dedent(code)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:

@@ -88,7 +88,7 @@ with open("GATE", "w") as gate, stoker.Loader(Gated(), 1, workers=WORKERS) as lo
 """
 
 
-@pytest.mark.parametrize("workers", EIGHT)
+@pytest.mark.parametrize("workers", ALL)
 def test_a_program_that_catches_ctrl_c_goes_on_where_it_was(workers, tmp_path):
     """Workers wait for a lock that the consumer has, until Ctrl-C: then comes all of the epoch, and the next one."""
     with program("", workers, prelude=GATED.replace("GATE", str(tmp_path / "gate"))) as running:
