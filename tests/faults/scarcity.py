@@ -74,23 +74,30 @@ def cgroup(kind: str, **limits: int) -> Iterator[tuple[str, ...]]:
     """A new cgroup with these limits (in the words of either version), as the beginning of a command to run in it."""
     for root in (Path("/sys/fs/cgroup", kind), Path("/sys/fs/cgroup")):
         group = root / f"stoker-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            group.mkdir()
-            if _limited(group, kind, limits):
-                try:
-                    yield "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"
-                    return
-                finally:
-                    _remove(group)
-            group.rmdir()
-    pytest.skip(f"no cgroup with a limit of {kind} can be made here")
+        if _made(group, {f"{kind}.{name}": limit for name, limit in limits.items()}):
+            break
+    else:
+        pytest.skip(f"no cgroup with a limit of {kind} can be made here")
+    try:
+        yield "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"
+    finally:
+        _remove(group)
 
 
-def _limited(group: Path, kind: str, limits: dict[str, int]) -> bool:
-    known = [name for name in limits if (group / f"{kind}.{name}").exists()]
-    for name in known:
-        (group / f"{kind}.{name}").write_text(str(limits[name]))
-    return bool(known)
+def _made(group: Path, limits: dict[str, int]) -> bool:
+    """Whether there is such a group now, with those of the limits that this version knows."""
+    with contextlib.suppress(OSError):
+        group.mkdir()
+        try:
+            known = [name for name in limits if (group / name).exists()]
+            for name in known:
+                (group / name).write_text(str(limits[name]))
+        except OSError:
+            known = []
+        if known:
+            return True
+        group.rmdir()
+    return False
 
 
 def _remove(group: Path) -> None:
