@@ -60,11 +60,13 @@ class ProcessesBackend:
         self._forget(worker)
         self._dead.discard(worker)
         self._board.prepare(worker)
-        with limits_explained():
+        with limits_explained(), contextlib.ExitStack() as undo:
             reading, writing = os.pipe()
             self._requests[worker] = reading, writing
+            undo.callback(self._forget, worker)
             os.set_blocking(reading, False)
             self._launcher.launch(worker, Ends(reading, self._answering, self._slots.fd, self._board.fd))
+            undo.pop_all()
 
     def send(self, worker: int, request: Request) -> None:
         if request.left_out:
