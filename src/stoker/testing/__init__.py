@@ -3,9 +3,9 @@
 Uses the public API only, so it works with whatever has a Loader's methods.
 """
 
-from stoker.testing.chaos import Chaos, chaos
 from stoker.testing.comparison import assert_same
 from stoker.testing.determinism import assert_deterministic
+from stoker.testing.faults import Chaos, chaos
 from stoker.testing.resume import assert_resumable
 from stoker.testing.survival import assert_survives
 

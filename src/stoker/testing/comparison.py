@@ -114,7 +114,7 @@ _KINDS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, str], str | None]]
 
 def _as_numpy(array: Any) -> NDArray[Any]:
     """Any framework's array, with the same values."""
-    if hasattr(array, "detach"):  # torch
+    if hasattr(array, "to_dense"):  # torch
         array = array.to_dense()
         try:
             return np.asarray(array.numpy(force=True))

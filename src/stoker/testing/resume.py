@@ -94,18 +94,18 @@ class _Trial:
         who = f"resumed from the state {saved.when}"
         again = self._read_on(saved, who, save_after=len(self._rest(saved)) // 2)
         assert again is not None
-        self._read_on(again, f"{who}, and from there a second time {again.when}", save_after=None)
+        self._read_on(again, f"{who}, and {again.when} a second time", save_after=None)
 
     def _read_on(self, saved: _Saved, who: str, save_after: int | None) -> _Saved | None:
         """The rest of the epoch and the beginning of the next one; on the way, the state is saved again."""
         due, again = copy.copy(self._rest(saved)), None
-        with self._resumed(saved.state) as loader:
+        with self._resumed(saved) as loader:
             if save_after == 0:
-                again = self._save(loader, due, "after 0 batches")
+                again = self._save(loader, due, "after 0 more batches")
             for step, batch in enumerate(loader, 1):
                 due.take(batch, who)
                 if step == save_after:
-                    again = self._save(loader, due, f"after {step} batches")
+                    again = self._save(loader, due, f"after {step} more batches")
             due.finish(who)
             following = self._due(due.epoch + 1)
             for batch in islice(loader, _OF_THE_NEXT):
@@ -113,11 +113,15 @@ class _Trial:
         return again
 
     @contextmanager
-    def _resumed(self, state: Any) -> Iterator[Any]:
+    def _resumed(self, saved: _Saved) -> Iterator[Any]:
         given = self._resume_with
         made = self._makers.loader(self._make) if given is None else self._makers.loader(given, "resume_with")
         with made as loader:
-            loader.load_state_dict(state)
+            try:
+                loader.load_state_dict(saved.state)
+            except Exception as error:
+                error.add_note(f"stoker.testing: while it loaded the state {saved.when}")
+                raise
             yield loader
 
     def _rest(self, saved: _Saved) -> Due:

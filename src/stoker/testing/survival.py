@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stoker.testing.chaos import chaos
+from stoker.testing.faults import chaos
 from stoker.testing.makers import MakeLoader, Makers, checked_count
 from stoker.testing.streams import Due, kept
 
