@@ -65,7 +65,7 @@ class Chaos:
         self._workers = loader.stats().workers
         self._faults = faults
         self._chance = random.Random(seed)
-        self._pauses: list[_Pause] = []
+        self._pauses: list[Pause] = []
         self._sent: list[str] = []  # faults since the last batch
         self._owed: signal.Signals | None = None
         self._killed = 0  # the process that was killed last
@@ -133,7 +133,7 @@ class Chaos:
             pause.end()
             self._pauses.remove(pause)
         with contextlib.suppress(ProcessLookupError):
-            self._pauses.append(_Pause(os.pidfd_open(pid), self._chance.uniform(*_PAUSE_S)))
+            self._pauses.append(Pause(os.pidfd_open(pid), self._chance.uniform(*_PAUSE_S)))
             self._done(signal.SIGSTOP)
 
     def _done(self, number: signal.Signals) -> None:
@@ -141,7 +141,7 @@ class Chaos:
         self._owed = None
 
 
-class _Pause:
+class Pause:
     """A process that is stopped, until its time is over or ``end`` is called: whatever comes first wakes it.
 
     Args:
