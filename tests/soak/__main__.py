@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.soak.holdings import Holdings
-from tests.soak.life import Life, draw_life, killed
+from tests.soak.life import KINDS, Life, draw_life, killed
 from tests.soak.reading import Reading
 from tests.soak.sharding import Sharding
 from tests.soak.tally import Tally
 
 _PATIENCE_S = 120.0  # for a life: one that takes longer hangs
-_WRONG_ALLOWED = 5  # then there is enough to look into
+_WRONG_ALLOWED = 10  # messages; then there is enough to look into
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,9 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     tally.start = Holdings.now()
     began = time.monotonic()
     if options.life is not None:
-        _live_number(options.life, tally)
+        _live_number(options.life, tally, options.kind)
     else:
-        _soak(tally, console, 60 * options.minutes)
+        _soak(tally, console, options)
     tally.minutes = (time.monotonic() - began) / 60
     tally.end = Holdings.now()
     console.print(tally.table())
@@ -53,12 +53,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of all that is not timing")
+    parser.add_argument("--kind", choices=sorted(KINDS), help="only lives of this kind")
     parser.add_argument("--life", type=int, help="only this one, as in the report of a failure")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     return parser.parse_args(argv)
 
 
-def _soak(tally: Tally, console: Console, seconds: float) -> None:
+def _soak(tally: Tally, console: Console, options: argparse.Namespace) -> None:
+    seconds = 60 * options.minutes
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     # Not refreshed by a thread: start="fork" would take it along.
     with Progress(*columns, console=console, auto_refresh=False) as progress:
@@ -66,23 +68,23 @@ def _soak(tally: Tally, console: Console, seconds: float) -> None:
         began, number = time.monotonic(), 0
         while (elapsed := time.monotonic() - began) < seconds and len(tally.wrong) < _WRONG_ALLOWED:
             progress.update(task, completed=elapsed, description=tally.line(), refresh=True)
-            _live_number(number, tally)
+            _live_number(number, tally, options.kind)
             number += 1
 
 
-def _live_number(number: int, tally: Tally) -> None:
+def _live_number(number: int, tally: Tally, kind: str | None) -> None:
     """One life, by its number: it depends on nothing that was before it."""
     chance = random.Random(f"{tally.seed}/{number}")
-    life = draw_life(chance)
-    before = tally.lost, tally.repeated, tally.changed
+    life = draw_life(chance) if kind is None else KINDS[kind](chance)
+    known = len(tally.wrong)
     try:
         _live(life, chance, tally)
     except Exception:
-        tally.wrong.append(f"{_name(number, tally)}: {life}\n{traceback.format_exc()}")
-    else:
-        found = tuple(b - a for a, b in zip(before, (tally.lost, tally.repeated, tally.changed), strict=True))
-        if any(found):
-            tally.wrong.append(f"{_name(number, tally)}: lost, repeated, changed {found}: {life}")
+        tally.errors += 1
+        tally.wrong.append(traceback.format_exc())
+    if len(tally.wrong) > known:
+        again = f"--seed {tally.seed} --life {number}" + (f" --kind {kind}" if kind else "")
+        tally.wrong.append(f"in life {number} (again: python -m tests.soak {again}): {life}")
 
 
 def _live(life: Life, chance: random.Random, tally: Tally) -> None:
@@ -99,10 +101,6 @@ def _live(life: Life, chance: random.Random, tally: Tally) -> None:
 
 def _give_up(*_: object) -> None:
     raise TimeoutError(f"this life has taken more than {_PATIENCE_S:g} s: it hangs")
-
-
-def _name(number: int, tally: Tally) -> str:
-    return f"life {number} (again: python -m tests.soak --seed {tally.seed} --life {number})"
 
 
 if __name__ == "__main__":

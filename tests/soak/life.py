@@ -80,12 +80,6 @@ class Life:
         return Loader(np.arange(self.dataset.length), None, workers=Inline(), **plan)
 
 
-def draw_life(chance: random.Random) -> Life:
-    """Any life."""
-    (kind,) = chance.choices([killed, deadly, hanging, sharded], [60, 12, 8, 20])
-    return kind(chance)
-
-
 def killed(chance: random.Random) -> Life:
     """Workers, and now and then the nursery, are killed and stopped; samples are slow and fail."""
     plan = _plan(chance, [None, 1, 3, 8, 32]) | {"in_order": chance.random() < 0.75}
@@ -149,6 +143,15 @@ def sharded(chance: random.Random) -> Life:
         harms=(*KILLS, STOP, NURSERY),
         often=chance.choice([0.0, 0.05, 0.1]),
     )
+
+
+KINDS = {"killed": killed, "deadly": deadly, "hanging": hanging, "sharded": sharded}
+
+
+def draw_life(chance: random.Random) -> Life:
+    """Any life."""
+    (kind,) = chance.choices(list(KINDS), [60, 12, 8, 20])
+    return KINDS[kind](chance)
 
 
 def _plan(chance: random.Random, batch_sizes: list[int | None]) -> dict[str, Any]:

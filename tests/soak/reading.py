@@ -48,7 +48,7 @@ class Reading:
             self._let_go(self._chance.randrange(_HELD))  # those that are left outlive their loader
         self._let_go(0)
         self._compare_quarantines()
-        self._tally.judge(self._ledger.verdict())
+        self._tally.judge(self._ledger.verdict(), self._ledger.details)
 
     def _ask_the_oracle(self) -> None:
         with self._life.oracle(**self._file("expected")) as oracle:
@@ -105,6 +105,7 @@ class Reading:
         told = {(epoch, index, "WorkerDied" if index in deadly else error) for epoch, index, error in expected}
         got = {entry for entry in got if entry[0] < self._life.epochs}
         if got != told:
+            self._tally.errors += 1
             self._tally.wrong.append(f"quarantine: missing {sorted(told - got)}, too many {sorted(got - told)}")
 
 

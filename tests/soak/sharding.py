@@ -57,7 +57,7 @@ class Sharding:
                 self._tally.loaders += count
                 opened.callback(self._harm.end)
                 self._read(loaders)
-        self._tally.judge(self._ledger.verdict())
+        self._tally.judge(self._ledger.verdict(), self._ledger.details)
 
     def _read(self, loaders: list[Loader[Any]]) -> None:
         """Some rounds of this epoch, or all that are left; then the state of any one of them is good for all."""

@@ -27,7 +27,10 @@ class Tally:
     lost: int = 0
     repeated: int = 0
     changed: int = 0
-    wrong: list[str] = field(default_factory=list)  # anything else: errors, hangs, a quarantine that is not right
+    errors: int = 0
+    wrong: list[str] = field(
+        default_factory=list
+    )  # all of that, in words
     start: Holdings | None = None
     end: Holdings | None = None
 
@@ -35,7 +38,8 @@ class Tally:
         self.batches += 1
         self.samples += samples
 
-    def judge(self, verdict: Verdict) -> None:
+    def judge(self, verdict: Verdict, details: list[str]) -> None:
+        self.wrong.extend(details)
         self.lost += verdict.lost
         self.repeated += verdict.repeated
         self.changed += verdict.changed
@@ -54,7 +58,7 @@ class Tally:
         """For the progress bar."""
         return (
             f"{self.lives.total()} lives, {self.batches:,} batches, {self.faults.total():,} faults, "
-            f"{self.resumes:,} resumes, {self.lost + self.repeated + self.changed + len(self.wrong)} wrong"
+            f"{self.resumes:,} resumes, {len(self.wrong)} wrong"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -76,7 +80,7 @@ class Tally:
             "lost": f"{self.lost}",
             "repeated": f"{self.repeated}",
             "changed": f"{self.changed}",
-            "errors, hangs": f"{len(self.wrong)}",
+            "errors, hangs": f"{self.errors}",
             **{name: f"{before}, then {after}" for name, before, after in self._holdings()},
         }
         for name, figure in rows.items():
