@@ -34,6 +34,7 @@ class Reading:
         self._ledger = Ledger(in_order=life.plan["in_order"])
         self._held: list[tuple[int, Any]] = []
         self._state: dict[str, Any] | None = None
+        self._mark = 0  # of the ledger, when the state was saved
 
     def run(self) -> None:
         self._ask_the_oracle()
@@ -66,18 +67,22 @@ class Reading:
             loader.load_state_dict(self._state)
             self._tally.resumes += 1
         left = self._chance.randrange(1, _AT_A_TIME)
-        saved, mark = through_json(loader.state_dict()), self._ledger.mark
+        self._save(loader)
         forgetful = self._chance.random() < 0.3
         while left > 0 and loader.epoch < self._life.epochs:
             for batch in loader:
                 self._take(loader, batch)
                 left -= 1
                 if not forgetful or self._chance.random() < 0.2:
-                    saved, mark = through_json(loader.state_dict()), self._ledger.mark
+                    self._save(loader)
                 if not left:
                     break
-        self._state = saved
-        self._ledger.rewind(mark)
+            else:
+                self._save(loader)  # the last batches may have been left out as a whole
+        self._ledger.rewind(self._mark)
+
+    def _save(self, loader: Loader[Any]) -> None:
+        self._state, self._mark = through_json(loader.state_dict()), self._ledger.mark
 
     def _take(self, loader: Loader[Any], batch: Any) -> None:
         self._tally.deliver(self._ledger.note(loader.epoch, batch))

@@ -28,9 +28,7 @@ class Tally:
     repeated: int = 0
     changed: int = 0
     errors: int = 0
-    wrong: list[str] = field(
-        default_factory=list
-    )  # all of that, in words
+    wrong: list[str] = field(default_factory=list)  # all of that, in words
     start: Holdings | None = None
     end: Holdings | None = None
 
