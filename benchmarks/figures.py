@@ -171,6 +171,22 @@ def groups() -> Iterator[Group]:
         runs=3,
     )
     yield Group(
+        "deaths",
+        (Probe("nursery", "recovery", {"start": "nursery"}), Probe("fork", "recovery", {"start": "fork"})),
+        (
+            _below("recovery", "A worker's death: what it costs beyond making its batch again",
+                   "nursery.seconds", 0.1, _time),
+            _below("recovery_worst", "The worst of 20 deaths", "nursery.worst", 0.1, _time),
+            _below("recovery_fork", 'A death, with `start="fork"`', "fork.seconds", 0.1, _time),
+        ),
+        runs=3,
+    )  # fmt: skip
+    yield Group(
+        "Ctrl-C",
+        (Probe("stoker", "interrupt"),),
+        (_below("interrupt", "Ctrl-C to prompt, 8 workers busy", "stoker.seconds", 1.0, _time),),
+    )
+    yield Group(
         "import",
         (Probe("stoker", "importing"),),
         (

@@ -169,12 +169,17 @@ class Driver:
                 self._note(one)
                 self._tell(Finished(one))
             else:
-                self._tell(Died(self._judged(one)))
+                self._tell(Died(self._judged(one), tuple(self._unbegun(one.worker))))
 
     def _end_the_overdue(self) -> None:
         assert self._deadlines is not None
         for worker, at_once in self._deadlines.overdue():
             self._backend.end(worker, at_once=at_once)
+
+    def _unbegun(self, worker: int) -> Iterator[int]:
+        """What a dead worker had not looked at, up to what it was sent when it was dead already."""
+        while (ticket := self._backend.recall(worker)) is not None:
+            yield ticket
 
     def _judged(self, death: Death) -> Death:
         """Tells a worker that was ended because it hung from one that died of itself."""

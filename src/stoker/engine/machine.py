@@ -141,7 +141,7 @@ class Machine:
         self._workers[death.worker] = _Worker()
         lost, blamed = [], None
         for ticket in tickets:
-            begun = ticket not in death.unbegun
+            begun = ticket not in event.unbegun
             if ticket in self._abandoned:
                 self._reclaim(self._abandoned.pop(ticket), haunted=begun and death.haunted)
             elif not begun:
@@ -150,7 +150,7 @@ class Machine:
                 blamed = self._batch_of(ticket, death)
                 lost.extend(self._blamed(ticket, death))
         self._again.extendleft(reversed(lost))
-        if len(death.unbegun) == len(tickets):
+        if len(event.unbegun) == len(tickets):
             self._note_futile_death(death)
         return self._proceed([Mourn(death, blamed), Spawn(death.worker)])
 

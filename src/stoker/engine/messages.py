@@ -25,9 +25,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker has ended, and what it had not answered is lost."""
+    """A worker has ended, and what it had not answered is lost; it had not begun ``unbegun``."""
 
     death: Death
+    unbegun: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,11 @@ class Answer(NamedTuple):
 
 
 class Death(NamedTuple):
-    """A worker has ended; whatever it had been sent and not answered is lost.
+    """A worker has ended; whatever it had been sent and not answered is lost. What it had not begun can be recalled.
 
     Attributes:
         worker: Its number.
         cause: As in ``SIGKILL (-9)``.
-        unbegun: Tickets that it had been sent and had not looked at.
         nth: The batch of its run that it was making, from 1; 0 if that is not known.
         phase: What it was doing where it was making no batch.
         likely: Why, as far as one can tell, and what to change.
@@ -77,7 +76,6 @@ class Death(NamedTuple):
 
     worker: int
     cause: str
-    unbegun: tuple[int, ...] = ()
     nth: int = 0
     phase: str = ""
     likely: str = ""

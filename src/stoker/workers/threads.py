@@ -87,11 +87,8 @@ def _news(said: Answer | _Ended) -> Answer | Death:
     if isinstance(said, Answer):
         return said
     thread, cause, stack, given_up = said
-    unbegun = []
-    while (ticket := thread.recall()) is not None:
-        unbegun.append(ticket)
     number, place = thread.worker.number, thread.worker.place[0]
-    return Death(number, cause, tuple(unbegun), nth_batch(place), phase(place), "", stack, haunted=given_up)
+    return Death(number, cause, nth=nth_batch(place), phase=phase(place), stack=stack, haunted=given_up)
 
 
 class _Thread:

@@ -45,7 +45,7 @@ def samples(run: Run) -> int:
 
 
 def death(worker: int, cause: str = "SIGKILL (-9)", unbegun: tuple[int, ...] = (), **more) -> Died:
-    return Died(Death(worker, cause, unbegun, **more))
+    return Died(Death(worker, cause, **more), unbegun)
 
 
 def joined(runs, sizes):

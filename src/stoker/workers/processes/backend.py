@@ -50,11 +50,14 @@ class ProcessesBackend:
         os.set_blocking(self._answers, False)
         self._watch([])
         self._requests: dict[int, tuple[int, int]] = {}  # worker -> our two ends of its pipe: read, write
+        self._dead: set[int] = set()  # and not started again
+        self._untold: list[Death] = []  # several died at once while the dataset's length was asked for
         self._oom_kills = oom_kills()
         self._closed = False
 
     def start(self, worker: int) -> None:
         self._forget(worker)
+        self._dead.discard(worker)
         self._board.prepare(worker)
         with _descriptors_explained():
             reading, writing = os.pipe()
@@ -78,7 +81,8 @@ class ProcessesBackend:
         return unpack_request(record)[1].ticket
 
     def wait(self, timeout: float | None) -> list[Answer | Death]:
-        found = self._news(self._read())
+        found = [*self._untold, *self._news(self._read())]
+        self._untold.clear()
         if found or timeout == 0:
             return found
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -99,9 +103,12 @@ class ProcessesBackend:
         self._launcher.kill(worker, signal.SIGKILL if at_once else signal.SIGABRT)
 
     def pids(self) -> list[int]:
-        return [pid for worker in self._requests if (pid := self._board.pid(worker))]
+        alive = set(self._requests) - self._dead
+        return [pid for worker in sorted(alive) if (pid := self._board.pid(worker))]
 
     def length(self, timeout: float | None) -> int | Death | None:
+        if self._untold:
+            return self._untold.pop()
         os.write(self._requests[0][1], pack_request(_NO_RUN, Ask.LENGTH))
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -115,8 +122,9 @@ class ProcessesBackend:
                     assert isinstance(failed, Failed)
                     raise failed.error
                 deaths[said.worker] = Exit(said.value, said.capacity)
-            for worker, ended in deaths.items():
-                return self._death(worker, ended)
+            self._untold.extend(self._death(worker, ended) for worker, ended in deaths.items())
+            if self._untold:
+                return self._untold.pop()
             if left == 0:
                 return None
 
@@ -125,7 +133,7 @@ class ProcessesBackend:
         if self._closed:
             return
         self._closed = True
-        alive = set(self._requests)
+        alive = set(self._requests) - self._dead
         try:
             self._ask_to_stop()
             alive = self._wait_for_end(alive, _ASK_S)
@@ -198,20 +206,16 @@ class ProcessesBackend:
             return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, [*failures])
 
     def _death(self, worker: int, ended: Exit) -> Death:
-        """What is still in its pipe it can't have died of."""
-        unbegun = []
-        while (ticket := self.recall(worker)) is not None:
-            unbegun.append(ticket)
+        self._dead.add(worker)
         place, stack = self._board.place(worker), self._board.stack(worker)
         before, self._oom_kills = self._oom_kills, oom_kills()
         return Death(
             worker,
             describe(ended.code),
-            tuple(unbegun),
-            nth_batch(place),
-            phase(place),
-            likely_cause(ended, stack, before),
-            stack,
+            nth=nth_batch(place),
+            phase=phase(place),
+            likely=likely_cause(ended, stack, before),
+            stack=stack,
         )
 
     def _forget(self, worker: int) -> None:

@@ -30,6 +30,7 @@ from stoker.workers.randomness import seed_generators
 from stoker.workers.worker import Job, Worker
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's numbers
+_TRIES = 2  # at unpacking and making the dataset: a file server may have had a bad moment
 _KEPT_BYTES = 2**26  # that a worker may keep and not use; the other threshold can't be more than half of it
 
 
@@ -65,15 +66,17 @@ class _Service:
         self._slots = Slots(ends.slots)
         self._worker: Worker | None = None
         self._refusal: Exception | None = None
-        place[0] = MAKING_THE_DATASET
-        try:
-            self._worker = Worker(number, get_job(), self._slots, _seeded, place, shared=False)
-        except Exception as error:
-            error.add_note(f"stoker: in worker {number}, while it unpacked the dataset")
-            self._refusal = error
-        else:
-            with contextlib.suppress(Exception):  # it is kept, and raised at the first request
+        for _ in range(_TRIES):
+            place[0] = MAKING_THE_DATASET
+            try:
+                self._worker = Worker(number, get_job(), self._slots, _seeded, place, shared=False)
                 self._worker.open()
+                return
+            except Exception as error:  # kept, and raised at the first request
+                self._worker = None
+                self._refusal = error
+        assert self._refusal is not None
+        self._refusal.add_note(f"stoker: in worker {number}, while it unpacked or made the dataset")
 
     def answer(self, kind: Ask, request: Request, left_out: int) -> Said:
         slot = self._slots.get(request.slot, request.capacity)
