@@ -18,12 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.soak.holdings import Holdings
-from tests.soak.life import KINDS, Life, draw_life, killed
+from tests.soak.life import KINDS, Life, draw_life
 from tests.soak.reading import Reading
 from tests.soak.sharding import Sharding
 from tests.soak.tally import Tally
 
 _PATIENCE_S = 120.0  # for a life: one that takes longer hangs
+_WARM_UP = -1  # the number of a life before the others: what is imported once is kept for good
 _WRONG_ALLOWED = 10  # messages; then there is enough to look into
 
 
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger("stoker").setLevel(logging.CRITICAL)  # each death would be a line
     tally, console = Tally(options.seed), Console()
     console.print(f"soak: {options.minutes:g} minutes, seed {options.seed}")
-    _live(killed(random.Random(0)), random.Random(0), Tally(0))  # a warm-up: what is imported and kept for good
+    _live_number(_WARM_UP, tally, "killed")
     tally.start = Holdings.now()
     began = time.monotonic()
     if options.life is not None:

@@ -23,14 +23,14 @@ class Harm:
     """Before a batch, now and then, one fault.
 
     Args:
-        chance: Decides.
+        seed: Of a chance of its own: what depends on timing here must change nothing elsewhere.
         kinds: What may be done.
         often: How likely it is before a batch.
         faults: Where to count what was done.
     """
 
-    def __init__(self, chance: random.Random, kinds: tuple[str, ...], often: float, faults: Counter[str]) -> None:
-        self._chance = chance
+    def __init__(self, seed: float, kinds: tuple[str, ...], often: float, faults: Counter[str]) -> None:
+        self._chance = random.Random(seed)
         self._kinds = kinds
         self._often = often
         self._faults = faults

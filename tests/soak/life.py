@@ -83,7 +83,7 @@ class Life:
 def killed(chance: random.Random) -> Life:
     """Workers, and now and then the nursery, are killed and stopped; samples are slow and fail."""
     plan = _plan(chance, [None, 1, 3, 8, 32]) | {"in_order": chance.random() < 0.75}
-    longest = 120 if plan["batch_size"] in (None, 1) else 300
+    longest = 200 if plan["batch_size"] in (None, 1) else 600
     length = chance.randrange(20, longest)
     failing, policy = _failures(chance, length)
     dataset = Troubled(

@@ -13,7 +13,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.life import Life
 from tests.soak.tally import Tally
 
-_AT_A_TIME = 60  # batches read before the loader is left, at most
+_AT_A_TIME = 100  # batches read before the loader is left, at most
 _HELD = 12  # batches held, at most
 
 
@@ -30,7 +30,7 @@ class Reading:
         self._chance = chance
         self._tally = tally
         self._folder = folder
-        self._harm = Harm(chance, life.harms, life.often, tally.faults)
+        self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=life.plan["in_order"])
         self._held: list[tuple[int, Any]] = []
         self._state: dict[str, Any] | None = None
@@ -56,10 +56,11 @@ class Reading:
             for epoch in range(self._life.epochs):
                 for batch in oracle:
                     self._ledger.expect_batch(epoch, batch)
-            left_out = oracle.stats().skipped
-        self._tally.left_out += left_out
-        for kind, samples in (("deadly", self._life.dataset.deadly), ("hanging", self._life.dataset.hanging)):
-            self._tally.faults[f"{kind} sample"] += len(samples) * self._life.epochs
+            self._tally.left_out += oracle.stats().skipped
+        expected = read_quarantine(self._folder / "expected.jsonl")
+        self._tally.faults["deadly sample"] += sum(index in self._life.dataset.deadly for _, index, _ in expected)
+        if self._life.dataset.hanging:
+            self._tally.faults["hanging sample"] += oracle.stats().skipped
 
     def _go_on(self, loader: Loader[Any]) -> None:
         """Reads for a while, from the last state. Then perhaps forgets a part of it, as a crash does."""
@@ -105,7 +106,7 @@ class Reading:
         """Written down is what was left out, no less and no more, and why. What a crash forgot comes twice."""
         if not self._file("got"):
             return
-        expected, got = (_read_quarantine(self._file(name)["quarantine"]) for name in ("expected", "got"))
+        expected, got = (read_quarantine(self._file(name)["quarantine"]) for name in ("expected", "got"))
         deadly = self._life.dataset.deadly
         told = {(epoch, index, "WorkerDied" if index in deadly else error) for epoch, index, error in expected}
         got = {entry for entry in got if entry[0] < self._life.epochs}
@@ -114,7 +115,7 @@ class Reading:
             self._tally.wrong.append(f"quarantine: missing {sorted(told - got)}, too many {sorted(got - told)}")
 
 
-def _read_quarantine(file: Path) -> set[tuple[int, int, str]]:
+def read_quarantine(file: Path) -> set[tuple[int, int, str]]:
     """Epoch, index, and the error's type."""
     if not file.exists():
         return set()

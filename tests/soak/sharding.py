@@ -35,7 +35,7 @@ class Sharding:
         self._life = life
         self._chance = chance
         self._tally = tally
-        self._harm = Harm(chance, life.harms, life.often, tally.faults)
+        self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=True)
         self._size = life.plan["batch_size"] or 1
         self._epoch = self._position = 0

@@ -60,7 +60,10 @@ class Tally:
         )
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"clean": self.is_clean, "leaked": self.has_leaked}
+        assert self.start is not None
+        assert self.end is not None
+        plain = {"lives": dict(self.lives), "faults": dict(self.faults), "start": asdict(self.start)}
+        return {**vars(self), **plain, "end": asdict(self.end), "clean": self.is_clean, "leaked": self.has_leaked}
 
     def table(self) -> Table:
         table = Table("what", "figure", title=f"soak, seed {self.seed}")
