@@ -9,8 +9,12 @@ from collections import Counter
 
 import psutil
 import pytest
+from hypothesis import settings
 
 from stoker import Inline, Processes, Threads
+
+settings.register_profile("busy machine", deadline=None)
+settings.load_profile("busy machine")
 
 BACKENDS = [
     Inline(),

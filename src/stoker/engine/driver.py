@@ -138,8 +138,10 @@ class Driver:
         return self._backend.pids()
 
     def close(self) -> None:
-        self._backend.close()
-        self._slots.close()
+        try:
+            self._backend.close()
+        finally:
+            self._slots.close()
 
     def _next_run(self) -> None:
         """Has the machine deliver a run: into ``_due``, or as a ``_failure``, or not at all if there are no more."""

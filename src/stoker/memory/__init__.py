@@ -6,6 +6,7 @@ Imports ``errors`` and ``collate``. Nothing here knows of processes: whoever has
 from stoker.memory.anonymous import allocate, anonymous_file
 from stoker.memory.codec import Decoder, Encoder, Packed
 from stoker.memory.leases import Leases
+from stoker.memory.limits import limits_explained
 from stoker.memory.mapping import Mapping
 from stoker.memory.segment import Segment
 from stoker.memory.slots import Slot, Slots
@@ -21,4 +22,5 @@ __all__ = [
     "Slots",
     "allocate",
     "anonymous_file",
+    "limits_explained",
 ]

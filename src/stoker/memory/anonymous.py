@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from stoker.memory.limits import explanation
+
 SEALABLE = hasattr(os, "memfd_create")
 
 
@@ -29,7 +31,7 @@ def allocate(fd: int, offset: int, nbytes: int) -> None:
     except AttributeError:  # macOS: grow the file, the pages come when touched
         os.ftruncate(fd, max(os.fstat(fd).st_size, offset + nbytes))
     except OSError as error:
+        remedy = explanation(error) or "use a smaller batch_size, fewer workers or a smaller prefetch"
         raise MemoryError(
-            f"no room for {nbytes / 2**20:.1f} MiB of shared memory ({error.strerror}): "
-            f"use a smaller batch_size, fewer workers or a smaller prefetch"
+            f"no room for {nbytes / 2**20:.1f} MiB of shared memory ({error.strerror}): {remedy}"
         ) from error

@@ -47,7 +47,10 @@ class Mapping:
         address = _libc.mmap(None, size, _READ_WRITE, flags, fd, offset)
         if address in (None, _FAILED):
             error = ctypes.get_errno()
-            raise MemoryError(f"cannot map {size / 2**20:.1f} MiB: {os.strerror(error)} (errno {error})")
+            raise MemoryError(
+                f"cannot map {size / 2**20:.1f} MiB: {os.strerror(error)} (errno {error}). Use a smaller batch_size, "
+                f"hold fewer batches, or raise the limit of address space (`ulimit -v`)"
+            )
         owner = (ctypes.c_uint8 * size).from_address(address)
         # Not at exit: arrays may be read until the very end, and the system unmaps everything anyway.
         weakref.finalize(owner, _libc.munmap, address, size).atexit = False

@@ -32,11 +32,15 @@ class Segment:
         end = max((offset + buffer.nbytes for offset, buffer in zip(offsets, buffers, strict=True)), default=0)
         places = [(offset, buffer.nbytes) for offset, buffer in zip(offsets, buffers, strict=True)]
         fd = anonymous_file()
-        allocate(fd, 0, page_aligned(end + 1))
-        os.pwrite(fd, _COUNT.pack(len(places)) + b"".join(_PLACE.pack(*place) for place in places), 0)
-        for buffer, offset in zip(buffers, offsets, strict=True):
-            _write_all(fd, buffer.cast("B"), offset)
-        _seal(fd)
+        try:
+            allocate(fd, 0, page_aligned(end + 1))
+            os.pwrite(fd, _COUNT.pack(len(places)) + b"".join(_PLACE.pack(*place) for place in places), 0)
+            for buffer, offset in zip(buffers, offsets, strict=True):
+                _write_all(fd, buffer.cast("B"), offset)
+            _seal(fd)
+        except BaseException:
+            os.close(fd)
+            raise
         for (offset, nbytes), address in zip(places, addresses, strict=True):
             if address:
                 adopt(fd, offset, address, nbytes)

@@ -8,6 +8,7 @@ there is nothing to lock.
 from __future__ import annotations
 
 import os
+import weakref
 
 from stoker.memory.anonymous import allocate, anonymous_file
 from stoker.memory.mapping import PAGE, Mapping, page_aligned
@@ -39,9 +40,16 @@ class Slot:
         """Its memory, at least ``nbytes`` of it."""
         nbytes = max(nbytes, 1)  # there is no mapping of nothing
         if nbytes > self.capacity:
-            self.capacity = self._grown(nbytes)
-            allocate(self._fd, self._offset, self.capacity)
-        return self.view()
+            grown = self._grown(nbytes)
+            allocate(self._fd, self._offset, grown)
+            self.capacity = grown
+        try:
+            return self.view()
+        except MemoryError:  # no room to map all of it: perhaps for what is needed now, to report that
+            mapping = self._mapping
+            if mapping is None or mapping.size < nbytes:
+                mapping = self._mapping = Mapping(self._fd, page_aligned(nbytes), self._offset)
+            return mapping
 
     def _grown(self, nbytes: int) -> int:
         """Just what is needed at first, since most batches are all alike; with room to spare from then on."""
@@ -58,6 +66,7 @@ class Slots:
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self._slots: dict[int, Slot] = {}
+        self._left_open = False
 
     @classmethod
     def create(cls) -> Slots:
@@ -72,8 +81,16 @@ class Slots:
             slot.capacity = capacity
         return slot
 
+    def leave_open(self) -> None:
+        """Somebody who cannot be stopped still works with it: the descriptor is closed when they, too, have let go."""
+        if not self._left_open:
+            self._left_open = True
+            weakref.finalize(self, os.close, self.fd).atexit = False
+
     def close(self) -> None:
         """Forgets the mappings; those under arrays that somebody holds stay mapped until the arrays are gone."""
+        if self._left_open:
+            return
         self._slots.clear()
         if self.fd >= 0:
             os.close(self.fd)

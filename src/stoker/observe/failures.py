@@ -6,6 +6,7 @@ A quarantine file has one JSON object a line: ``index``, ``epoch``, ``error``, `
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -21,6 +22,7 @@ OnError = Literal["raise", "skip", "quarantine"]
 QUARANTINE_FILE = "quarantine.jsonl"
 
 _CHOICES = ("raise", "skip", "quarantine")
+_ROUNDING = 1e-6  # of a sample: 0.29 * 100 is 28.999999999999996
 _LOGGED = 20  # skipped samples that get a line of their own; then only every hundredth does
 
 log = logging.getLogger("stoker")
@@ -66,7 +68,9 @@ class ErrorPolicy:
         samples = _samples_an_epoch(plan)
         if self.max_errors is None:
             return samples - 1
-        return int(self.max_errors * samples) if isinstance(self.max_errors, float) else self.max_errors
+        if isinstance(self.max_errors, float):
+            return int(self.max_errors * samples + _ROUNDING)
+        return self.max_errors
 
     def _check_max_errors(self, limit: Any) -> None:
         if self.on_error == "raise":
@@ -81,6 +85,7 @@ class Failures:
 
     def __init__(self, policy: ErrorPolicy, dataset: dict[str, Any]) -> None:
         self._policy = policy
+        self._file = policy.file  # now, since the program may change its folder
         self._dataset = dataset
         self._logged = 0
         self._unwritable = False
@@ -93,8 +98,8 @@ class Failures:
         """
         for one in skipped:
             self._log(one, batch)
-        if self._policy.file is not None:
-            self._write(self._policy.file, skipped, batch, plan)
+        if self._file is not None:
+            self._write(self._file, skipped, batch, plan)
         failed, limit = before + len(skipped), self._policy.limit(plan)
         if failed > limit:
             raise self._too_many(failed, limit, skipped[-1], batch, plan)
@@ -114,14 +119,11 @@ class Failures:
             for sample, error, told in skipped
         ]
         try:
-            fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                os.write(fd, "".join(lines).encode())
-            finally:
-                os.close(fd)
+            _append(file, "".join(lines).encode())
         except OSError as error:
-            if not self._unwritable:  # once is enough
-                log.error("cannot write to the quarantine file: %s. Samples are skipped all the same.", error)
+            if not self._unwritable:  # once is enough; as text, since a handler that kept it would keep the batch
+                why = f"{file}: {error.strerror}"
+                log.error("cannot write to the quarantine file %s. Samples are skipped all the same.", why)
             self._unwritable = True
 
     def _too_many(self, failed: int, limit: int, last: Skipped, batch: Batch, plan: Plan) -> TooManyErrors:
@@ -134,6 +136,15 @@ class Failures:
         if last.traceback:
             error.add_note(f"stoker: how sample {last.sample} failed:\n{last.traceback}")
         return error
+
+
+def _append(file: str, text: bytes) -> None:
+    fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        if os.write(fd, text) < len(text):
+            raise OSError(errno.ENOSPC, "not all of it could be written")
+    finally:
+        os.close(fd)
 
 
 def _samples_an_epoch(plan: Plan) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+_MOST_JSON = 4096  # characters of arguments in a reference: it is written down with each sample that fails
 _WANTED = "give an object with __getitem__ and __len__, or a class, functools.partial or function that makes one"
 
 
@@ -46,14 +48,13 @@ class IndexedSource:
 
     def reference(self) -> dict[str, Any]:
         """How another process could make the dataset, as JSON can hold it: its ``type``, or what to call (``make``)."""
-        made_by = self.dataset if self.is_factory else type(self.dataset)
+        maker: Any = self.dataset
         args, kwargs = (), {}
-        if isinstance(made_by, functools.partial):
-            args, kwargs, made_by = made_by.args, made_by.keywords, made_by.func
-        name = f"{getattr(made_by, '__module__', '?')}:{getattr(made_by, '__qualname__', '?')}"
-        if not self.is_factory or name.startswith("__main__:") or "<" in name or not _is_json((args, kwargs)):
-            return {"type": name}
-        return {"make": name, "args": list(args), "kwargs": kwargs}
+        if isinstance(maker, functools.partial):
+            args, kwargs, maker = maker.args, maker.keywords, maker.func
+        if self.is_factory and _is_importable(maker) and _is_brief_json([list(args), kwargs]):
+            return {"make": _name(maker), "args": list(args), "kwargs": kwargs}
+        return {"type": _name(maker if self.is_factory and hasattr(maker, "__qualname__") else type(maker))}
 
     def open(self) -> Indexed:
         dataset = self.dataset() if self.is_factory else self.dataset
@@ -62,12 +63,28 @@ class IndexedSource:
         return Indexed(dataset)
 
 
-def _is_json(value: Any) -> bool:
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _is_importable(maker: Any) -> bool:
+    """Whether its name leads to it, which is not so for lambdas, what functions define, and methods of objects."""
+    found = sys.modules.get(getattr(maker, "__module__", None) or "__main__")
+    if found is None or found.__name__ == "__main__":  # to import a script is to run it
+        return False
     try:
-        json.dumps(value)
+        return bool(functools.reduce(getattr, maker.__qualname__.split("."), found) == maker)
+    except AttributeError:
+        return False
+
+
+def _is_brief_json(value: Any) -> bool:
+    """Whether JSON gives it back as it was (a tuple, for one, would come back as a list), and is not too long."""
+    try:
+        text = json.dumps(value)
+        return len(text) <= _MOST_JSON and bool(json.loads(text) == value)
     except (TypeError, ValueError):
         return False
-    return True
 
 
 def _is_factory(dataset: Any) -> bool:

@@ -4,8 +4,8 @@ Imports ``errors``, ``plan``, ``collate``, ``memory`` and ``sources``. Knows not
 are the engine's.
 """
 
-from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request, Skipped
-from stoker.workers.options import Inline, MakeBackend, Processes, Threads, Workers, workers_of
+from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request, Site, Skipped
+from stoker.workers.options import Inline, Processes, Threads, Workers, workers_of
 
 __all__ = [
     "Answer",
@@ -14,9 +14,9 @@ __all__ = [
     "Failed",
     "Inline",
     "Made",
-    "MakeBackend",
     "Processes",
     "Request",
+    "Site",
     "Skipped",
     "Threads",
     "Workers",

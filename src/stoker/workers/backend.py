@@ -6,9 +6,11 @@ request that was sent comes back from ``wait`` just once: as an ``Answer``, or w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from stoker.memory import Packed
+from stoker.memory import Packed, Slots
 from stoker.plan import Run
 
 
@@ -81,6 +83,14 @@ class Death(NamedTuple):
     likely: str = ""
     stack: str = ""
     haunted: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a backend can be built, as often as it takes, once its job is packed; ``free`` lets go of the job."""
+
+    build: Callable[[Slots], Backend]
+    free: Callable[[], None] = lambda: None
 
 
 class Backend(Protocol):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from stoker.memory import Slots
-from stoker.workers.backend import Backend
+from stoker.workers.backend import Site
 from stoker.workers.inline import InlineBackend
 from stoker.workers.threads import ThreadsBackend
 from stoker.workers.worker import Job
 
-MakeBackend = Callable[[Slots], Backend]
 _STARTS = ("nursery", "fork", "spawn")
 
 
@@ -23,8 +20,8 @@ class Inline:
 
     n = 1
 
-    def prepare(self, job: Job) -> MakeBackend:
-        return lambda slots: InlineBackend(job, slots)
+    def prepare(self, job: Job) -> Site:
+        return Site(lambda slots: InlineBackend(job, slots))
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ class Threads:
     def __post_init__(self) -> None:
         _check_count("Threads", self.n)
 
-    def prepare(self, job: Job) -> MakeBackend:
-        return lambda slots: ThreadsBackend(job, slots)
+    def prepare(self, job: Job) -> Site:
+        return Site(lambda slots: ThreadsBackend(job, slots))
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Processes:
         if self.start not in _STARTS:
             raise ValueError(f"Processes(start={self.start!r}): write one of {', '.join(map(repr, _STARTS))}")
 
-    def prepare(self, job: Job) -> MakeBackend:
+    def prepare(self, job: Job) -> Site:
         """Pickles the job now, so that what can't travel is said before any process starts."""
         from stoker.workers.processes import prepare  # when used: it is a quarter of what importing stoker costs
 

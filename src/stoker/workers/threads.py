@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import traceback
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from stoker.workers.progress import IDLE, nth_batch, phase
 from stoker.workers.randomness import THREAD_GENERATORS
 from stoker.workers.worker import Job, Worker
 
-_JOIN_S = 5.0  # a thread cannot be killed: one that is still in the user's code by then is left to end by itself
+_JOIN_S = 0.5  # a thread cannot be killed: those still in the user's code by then are left to end by themselves
 
 
 class _Ended(NamedTuple):
@@ -34,6 +35,7 @@ class ThreadsBackend:
         self._slots = slots
         self._results: SimpleQueue[Answer | _Ended] = SimpleQueue()
         self._threads: dict[int, _Thread] = {}
+        self._given_up: list[_Thread] = []
         self._closed = False
         THREAD_GENERATORS.install()
 
@@ -62,7 +64,9 @@ class ThreadsBackend:
 
     def end(self, worker: int, *, at_once: bool) -> None:
         """It cannot be ended, only left alone: what it still says is not listened to."""
-        self._threads[worker].give_up()
+        thread = self._threads[worker]
+        thread.give_up()
+        self._given_up.append(thread)
 
     def pids(self) -> list[int]:
         return []
@@ -78,9 +82,14 @@ class ThreadsBackend:
             while thread.recall() is not None:
                 pass
             thread.requests.put(None)
-        for thread in self._threads.values():
-            thread.join(_JOIN_S)
-        THREAD_GENERATORS.uninstall()
+        deadline = time.monotonic() + _JOIN_S
+        try:
+            for thread in self._threads.values():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        finally:
+            if any(thread.is_alive() for thread in [*self._threads.values(), *self._given_up]):
+                self._slots.leave_open()  # they may still write into one
+            THREAD_GENERATORS.uninstall()
 
 
 def _news(said: Answer | _Ended) -> Answer | Death:
@@ -122,8 +131,11 @@ class _Thread:
             stack = "".join(traceback.format_stack(sys._current_frames().get(self._thread.ident or 0)))
             self._results.put(_Ended(self, "it was given up", stack, given_up=True))
 
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
     def join(self, timeout: float) -> None:
-        if not self._given_up:
+        if not self._given_up and self._thread is not threading.current_thread():  # which may be who closes us
             self._thread.join(timeout)
 
     def _work(self) -> None:

@@ -128,5 +128,8 @@ class Worker:
 def _told(skipped: SampleError) -> Skipped:
     """As text: the error itself would hold its frames, and with them a slot, and could not travel."""
     index, error = skipped
-    words = "".join(traceback.format_exception(error))
-    return Skipped(index, f"{type(error).__name__}: {error}", words)
+    try:
+        words = f"{type(error).__name__}: {error}"
+    except Exception:  # of its own __str__
+        words = f"{type(error).__name__}: <exception str() failed>"
+    return Skipped(index, words, "".join(traceback.format_exception(error)))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import os
-import resource
 import select
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from stoker.memory import Slots
+from stoker.memory import Slots, limits_explained
 from stoker.plan import Run
 from stoker.workers.backend import Answer, Death, Failed, Request
 from stoker.workers.processes.autopsy import Exit, describe, likely_cause, oom_kills
@@ -45,8 +42,12 @@ class ProcessesBackend:
     def __init__(self, launcher: Launcher, slots: Slots) -> None:
         self._launcher = launcher
         self._slots = slots
-        self._board = Board()
-        self._answers, self._answering = os.pipe()
+        with contextlib.ExitStack() as undo:
+            undo.callback(launcher.close)
+            self._board = Board()
+            undo.callback(self._board.close)
+            self._answers, self._answering = os.pipe()
+            undo.pop_all()
         os.set_blocking(self._answers, False)
         self._watch([])
         self._requests: dict[int, tuple[int, int]] = {}  # worker -> our two ends of its pipe: read, write
@@ -59,11 +60,13 @@ class ProcessesBackend:
         self._forget(worker)
         self._dead.discard(worker)
         self._board.prepare(worker)
-        with _descriptors_explained():
+        with limits_explained(), contextlib.ExitStack() as undo:
             reading, writing = os.pipe()
             self._requests[worker] = reading, writing
+            undo.callback(self._forget, worker)
             os.set_blocking(reading, False)
             self._launcher.launch(worker, Ends(reading, self._answering, self._slots.fd, self._board.fd))
+            undo.pop_all()
 
     def send(self, worker: int, request: Request) -> None:
         if request.left_out:
@@ -121,7 +124,7 @@ class ProcessesBackend:
                     (failed,) = self._results(said).results
                     assert isinstance(failed, Failed)
                     raise failed.error
-                deaths[said.worker] = Exit(said.value, said.capacity)
+                self._untold.append(self._ended(said))
             self._untold.extend(self._death(worker, ended) for worker, ended in deaths.items())
             if self._untold:
                 return self._untold.pop()
@@ -163,7 +166,7 @@ class ProcessesBackend:
         deadline = time.monotonic() + patience
         while alive and (left := deadline - time.monotonic()) > 0:
             answers, deaths = self._listen(left)
-            alive = alive - {said.worker for said in answers if said.kind == Say.DIED} - set(deaths)
+            alive = alive - {said.worker for said in answers if said.kind in (Say.DIED, Say.UNBORN)} - set(deaths)
         return alive
 
     def _listen(self, timeout: float | None) -> tuple[list[Said], dict[int, Exit]]:
@@ -193,7 +196,7 @@ class ProcessesBackend:
 
     def _news(self, answers: list[Said]) -> list[Answer | Death]:
         return [
-            self._results(said) if said.kind == Say.DONE else self._death(said.worker, Exit(said.value, said.capacity))
+            self._results(said) if said.kind == Say.DONE else self._ended(said)
             for said in answers
             if said.kind != Say.LENGTH  # asked for once more because another worker had died: answered already
         ]
@@ -204,6 +207,13 @@ class ProcessesBackend:
         except MemoryError as error:  # the worker could write it, but we have no room to map it
             failures: list[Failed] = [Failed(error)] * said.results
             return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, [*failures])
+
+    def _ended(self, said: Said) -> Death:
+        if said.kind == Say.UNBORN:
+            self._dead.add(said.worker)
+            with limits_explained():
+                raise OSError(said.value, os.strerror(said.value))
+        return self._death(said.worker, Exit(said.value, said.capacity))
 
     def _death(self, worker: int, ended: Exit) -> Death:
         self._dead.add(worker)
@@ -221,18 +231,3 @@ class ProcessesBackend:
     def _forget(self, worker: int) -> None:
         for fd in self._requests.pop(worker, ()):
             os.close(fd)
-
-
-@contextmanager
-def _descriptors_explained() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.EMFILE:
-            raise
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        raise OSError(
-            errno.EMFILE,
-            f"too many open files: this process may have {limit}, and each worker takes 2 and a few. "
-            f"Raise the limit (`ulimit -n`) or use fewer workers",
-        ) from error

@@ -41,7 +41,12 @@ class ChildrenLauncher:
 
     def launch(self, worker: int, ends: Ends) -> None:
         pid = self._start(worker, ends)
-        self._children[os.pidfd_open(pid)] = worker, pid
+        try:
+            self._children[os.pidfd_open(pid)] = worker, pid
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
 
     def watched(self) -> list[int]:
         return list(self._children)

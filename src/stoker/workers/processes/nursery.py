@@ -34,13 +34,14 @@ from pathlib import Path
 from stoker.memory import Segment
 from stoker.workers.processes.autopsy import Exit
 from stoker.workers.processes.records import Said, Say
-from stoker.workers.processes.service import Ends, leave, serve, settle_in
+from stoker.workers.processes.service import Ends, leave, raise_limit_of_descriptors, serve, settle_in
 from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_job
 
 _MESSAGE_BYTES = 2**17
 _DESCRIPTORS = len(Ends._fields) + 1  # what a launch carries: a worker's ends, and the segment
 _PR_SET_PDEATHSIG = 1
 _END_S = 1.0  # for the nursery to end by itself
+_FOLLOW_S = 2.0  # for workers to die after their nursery
 # What nobody edits while a loader is open: the interpreter, installed packages, and Stoker itself.
 _INSTALLED = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
 
@@ -67,21 +68,20 @@ class Nursery:
     """The consumer's side."""
 
     _shared: Nursery | None = None
-    _lock = threading.Lock()
+    _lock = threading.RLock()  # a collection may end a loader in the middle of starting another
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; "
-            f"from stoker.workers.processes.nursery import main; main({theirs.fileno()}, {os.getpid()})"
-        )
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env=SINGLE_THREADED | dict(os.environ),
-            )
+        with theirs, contextlib.ExitStack() as undo:
+            undo.enter_context(ours)
+            # The nursery and its workers have the writing end open: it ends with the last of them.
+            self._breath, breathing = os.pipe()
+            undo.callback(os.close, self._breath)
+            try:
+                self._process = _start(theirs.fileno(), breathing)
+            finally:
+                os.close(breathing)
+            undo.pop_all()
         self._socket = ours
         self._owner = os.getpid()
         self._users = 0
@@ -91,11 +91,13 @@ class Nursery:
     def shared(cls) -> Nursery:
         """The one of this process, made if there is none. Each call is to be followed by one ``release``."""
         with cls._lock:
-            nursery = cls._shared
-            if nursery is None or nursery._owner != os.getpid():
-                nursery = cls._shared = cls()
-            nursery._users += 1
-            return nursery
+            while True:
+                nursery = cls._shared
+                if nursery is None or nursery._owner != os.getpid():
+                    nursery = cls._shared = cls()
+                nursery._users += 1
+                if cls._shared is nursery:  # else a collection has just ended it, with its last loader
+                    return nursery
 
     def release(self, *, broken: bool = False) -> None:
         """Ends it when its last user has gone; ``broken``: nobody shall get it from ``shared`` any more."""
@@ -107,6 +109,12 @@ class Nursery:
                 self._socket.close()
                 self._end()
 
+    def wait_for_workers(self) -> None:
+        """It has died: until its workers have, too. For a moment they go on, and may write into their slots."""
+        poll = select.poll()
+        poll.register(self._breath, select.POLLIN)
+        poll.poll(_FOLLOW_S * 1000)
+
     def _end(self) -> None:
         """The closed socket tells it to go; in the middle of a long import it hears nothing."""
         try:
@@ -114,6 +122,7 @@ class Nursery:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        os.close(self._breath)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -147,6 +156,7 @@ class NurseryLauncher:
 
     def deaths(self) -> dict[int, Exit]:
         """The nursery never speaks on its socket: that it is readable means that it has died, and its workers too."""
+        self._nursery.wait_for_workers()
         dead = {worker: Exit(-signal.SIGKILL) for worker in self._keys}
         self._keys.clear()
         self._nursery.release(broken=True)
@@ -161,11 +171,26 @@ class NurseryLauncher:
         self._nursery.release()
 
 
-def main(fd: int, consumer: int) -> None:
+def _start(control: int, breathing: int) -> subprocess.Popen[bytes]:
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; "
+        f"from stoker.workers.processes.nursery import main; main({control}, {breathing}, {os.getpid()})"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[control, breathing],
+        env=SINGLE_THREADED | dict(os.environ),
+    )
+
+
+def main(fd: int, breathing: int, consumer: int) -> None:
     """The nursery's side: its whole life."""
+    os.set_inheritable(breathing, False)  # by programs that a worker starts
     import numpy.random  # noqa: F401  # numpy loads it when first used, which would be in every worker anew
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise_limit_of_descriptors()  # as the consumer may do with its own, later
     _Service(socket.socket(fileno=fd), consumer).run()
 
 
@@ -209,10 +234,14 @@ class _Service:
     def _launch(self, launch: Launch, ends: Ends, segment: Segment) -> None:
         sys.path[:] = launch.path
         self._import(launch.modules)
-        pid = os.fork()
-        if not pid:
-            self._become_worker(launch, ends, segment)
-        self._children[pid] = launch, os.dup(ends.answers)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.write(ends.answers, Said(Say.UNBORN, launch.worker, value=error.errno or 0).pack())
+        else:
+            if not pid:
+                self._become_worker(launch, ends, segment)
+            self._children[pid] = launch, os.dup(ends.answers)
         for fd in (*ends, segment.fd):
             os.close(fd)
 

@@ -36,15 +36,17 @@ class Ask(IntEnum):
 
 
 class Say(IntEnum):
-    """Kinds of answer. ``DIED`` is written by whoever started the worker."""
+    """Kinds of answer. ``DIED`` is written by whoever started the worker, ``UNBORN`` by whoever could not."""
 
     DONE = 0
     LENGTH = 1
     DIED = 2
+    UNBORN = 3
 
 
 class Said(NamedTuple):
-    """An answer on the wire. ``value``: where the table of results begins, the dataset's length, or the exit code.
+    """An answer on the wire. ``value``: where the table of results begins, the dataset's length, the exit
+    code, or the number of the error.
 
     Of a death, ``capacity`` is the most memory that the worker had.
     """

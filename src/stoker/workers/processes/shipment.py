@@ -11,7 +11,6 @@ import mmap
 import os
 import pickle
 import sys
-import weakref
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -55,7 +54,7 @@ SINGLE_THREADED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 class Shipment:
     """A pickled job: made when the loader is, so that what can't travel is said early; written when it starts.
 
-    Owns the segment, which is freed with it: a loader that starts its workers anew ships the same one again.
+    Owns the segment: a loader that starts its workers anew ships the same one again.
     """
 
     def __init__(self, job: Job) -> None:
@@ -75,10 +74,14 @@ class Shipment:
         if self._segment is None:
             around = memoryview(pickle.dumps(Surroundings.here()))
             self._segment = Segment.write([around, self._pickled, *[buffer.raw() for buffer in self._buffers]])
-            weakref.finalize(self, self._segment.close).atexit = False
             self._pickled = memoryview(b"")
             self._buffers.clear()
         return self._segment
+
+    def free(self) -> None:
+        """Lets go of the segment; workers have it mapped for as long as they live."""
+        if self._segment is not None:
+            self._segment.close()
 
 
 def load_job(segment: Segment) -> Job:

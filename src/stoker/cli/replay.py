@@ -1,0 +1,187 @@
+"""``stoker replay``: makes the samples of a quarantine file again, here in the foreground, one by one.
+
+Each is made as a worker makes it, with the random seed of the batch that it failed in. So it gets the very numbers
+that it had then if it was the first of its batch to draw any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bdb
+import faulthandler
+import os
+import pdb
+import re
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from rich.console import Console
+
+from stoker.cli.dataset import datasets
+from stoker.cli.frames import story, trimmed
+from stoker.cli.quarantine import CannotReplay, Record, read
+from stoker.sources import Indexed
+from stoker.workers.randomness import seed_generators
+
+_STDERR = 2  # the descriptor: what a crash writes to, whatever sys.stderr is by then
+_INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
+_LISTED = 8  # samples that are named in a line
+_ADDRESS = re.compile(r"0x[0-9a-f]+")  # in the repr of many an object, and never the same
+
+
+class Outcome(Enum):
+    """What became of a sample: said of one, said of several, and the colour of its line."""
+
+    SAME = "fails as before", "fail as before", "red"
+    OTHER = "fails with another error", "fail with another error", "yellow"
+    WORKS = "works now", "work now", "green"
+    STOPPED = "was interrupted", "were interrupted", "yellow"
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "replay", help="make the samples of a quarantine file again", description="Exit code 0: all samples work now."
+    )
+    parser.add_argument("file", metavar="FILE", help='what a Loader with on_error="quarantine" has written')
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="MODULE:NAME or PATH.py:NAME: the dataset, or what makes it without arguments"
+    )
+    parser.add_argument("--pdb", action="store_true", help="open the debugger where a sample fails; q: the next sample")
+    parser.add_argument("--index", type=int, nargs="+", action="extend", metavar="I", help="only these samples")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replays the file; returns the exit code."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as ``python -m`` has it
+    try:
+        records = _wanted(read(arguments.file), arguments.index, arguments.file)
+        if not records:
+            console.print(f"{arguments.file} is empty: no sample has failed")
+            return 0
+        opened = datasets(records, arguments.dataset, arguments.file)
+    except CannotReplay as error:
+        print(f"stoker replay: error: {_printable(str(error))}", file=sys.stderr)
+        return 2
+    return Replay(console, opened, use_pdb=arguments.pdb).run(records)
+
+
+def _wanted(records: list[Record], indices: list[int] | None, file: str) -> list[Record]:
+    if indices is None:
+        return records
+    unknown = set(indices).difference(record.index for record in records)
+    if unknown:
+        raise CannotReplay(f"{file} has no sample {', '.join(map(str, sorted(unknown)))}")
+    return [record for record in records if record.index in indices]
+
+
+class Replay:
+    """Makes samples and says what became of them."""
+
+    def __init__(self, console: Console, opened: dict[str, Indexed], *, use_pdb: bool) -> None:
+        self._console = console
+        self._opened = opened
+        self._use_pdb = use_pdb
+        self._outcomes: Counter[Outcome] = Counter()
+        self._told: dict[tuple[tuple[str, int | None], ...], int] = {}  # frames, and the sample they were printed for
+
+    def run(self, records: Sequence[Record]) -> int:
+        """All of them, those that may end this process last. Returns the exit code."""
+        ordered = sorted(records, key=lambda record: record.killed_its_worker)
+        killers = [record for record in ordered if record.killed_its_worker]
+        for number, record in enumerate(ordered, 1):
+            if killers and record is killers[0]:
+                self._warn(killers)
+            self._replay(record, f"{number}/{len(ordered)}")
+            if Outcome.STOPPED in self._outcomes:
+                break
+        self._print(_summary(len(ordered), self._outcomes))
+        if Outcome.STOPPED in self._outcomes:
+            return _INTERRUPTED
+        return 1 if self._outcomes[Outcome.SAME] or self._outcomes[Outcome.OTHER] else 0
+
+    def _warn(self, killers: Sequence[Record]) -> None:
+        faulthandler.enable(_STDERR)
+        listed = ", ".join(str(record.index) for record in killers[:_LISTED]) + ", ..." * (len(killers) > _LISTED)
+        self._print(
+            f"What comes now (sample {listed}) had killed its worker or made it hang, and may do so to this process. "
+            f"--index I replays a single one; Ctrl-C shows where it hangs."
+        )
+
+    def _replay(self, record: Record, number: str) -> None:
+        name = f"{number}  sample {record.index} of epoch {record.epoch}"
+        if record.killed_its_worker:
+            self._print(f"{name}: begins")  # perhaps the last that is heard of it
+        error = _made(self._opened[record.dataset_key], record)
+        outcome = _outcome(error, record)
+        self._outcomes[outcome] += 1
+        self._print(f"{name}: {outcome.value[0]}{_details(outcome, error, record)}", style=outcome.value[2])
+        if error is not None:
+            self._print_traceback(error, record)
+            if self._use_pdb:
+                pdb.post_mortem(trimmed(error))
+
+    def _print_traceback(self, error: BaseException, record: Record) -> None:
+        """Once for each place: the samples of a broken file all fail in the same line."""
+        place = tuple((frame.filename, frame.lineno) for frame in traceback.extract_tb(trimmed(error)))
+        if place in self._told:
+            self._print(f"  in the same place as sample {self._told[place]}")
+            return
+        self._told[place] = record.index
+        self._print(story(error), style="dim")
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self._console.print(_printable(text), style=style)
+
+
+def _made(dataset: Indexed, record: Record) -> BaseException | None:
+    """Makes one sample as a worker would; returns what it raised, if it did."""
+    seed_generators(record.seed)
+    try:
+        skipped = dataset.fetch_skipping([record.index]).skipped
+    except KeyboardInterrupt as error:
+        return error
+    return skipped[0].error if skipped else None
+
+
+def _outcome(error: BaseException | None, record: Record) -> Outcome:
+    if error is None:
+        return Outcome.WORKS
+    if isinstance(error, KeyboardInterrupt | bdb.BdbQuit):  # Ctrl-C; or q, at a breakpoint() of the user's
+        return Outcome.STOPPED
+    before, now = (_ADDRESS.sub("0x", text) for text in (record.error, _as_recorded(error)))
+    return Outcome.SAME if before == now else Outcome.OTHER
+
+
+def _details(outcome: Outcome, error: BaseException | None, record: Record) -> str:
+    before = record.error.partition("\n")[0]
+    if outcome is Outcome.SAME:
+        return f": {before}"
+    if outcome is Outcome.OTHER and error is not None:
+        return f": {_as_recorded(error).partition(chr(10))[0]} (before: {before})"
+    return f" (before: {before})" if record.killed_its_worker else ""
+
+
+def _as_recorded(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}: <exception str() failed>"  # as Python itself has it
+
+
+def _summary(samples: int, outcomes: Counter[Outcome]) -> str:
+    parts = [f"{count} {kind.value[count > 1]}" for kind in Outcome if (count := outcomes[kind])]
+    if left := samples - outcomes.total():
+        parts.append(f"{left} not tried")
+    return f"{samples} sample{'s' * (samples != 1)}: {', '.join(parts)}"
+
+
+def _printable(text: str) -> str:
+    """Names of files may have bytes that are no text."""
+    return text.encode(errors="backslashreplace").decode()

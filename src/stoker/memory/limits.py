@@ -1,0 +1,37 @@
+"""The system's limits, explained: which one it was, how much it allows, and what to change."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import resource
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def limits_explained() -> Iterator[None]:
+    """An ``OSError`` that comes out of here says which limit was reached."""
+    try:
+        yield
+    except OSError as error:
+        words = explanation(error)
+        if not words:
+            raise
+        raise OSError(error.errno, words) from error
+
+
+def explanation(error: OSError) -> str:
+    """What to change; empty if no limit is to blame."""
+    if error.errno == errno.EMFILE:
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return (
+            f"too many open files: this process may have {limit}, of which a loader takes 10 and each worker "
+            f"process 3. Raise the limit (`ulimit -n`) or use fewer workers"
+        )
+    if error.errno == errno.EFBIG:
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        room = f"{limit / 2**20:.1f} MiB"
+        return f"files may have {room} here, and shared memory counts as one. Raise the limit (`ulimit -f`)"
+    if error.errno == errno.EAGAIN:
+        return "no more processes may be made. Raise the limit (`ulimit -u`, or the container's) or use fewer workers"
+    return ""

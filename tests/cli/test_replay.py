@@ -1,0 +1,486 @@
+"""`stoker replay` makes the samples of a quarantine file again, and says which of them still fail."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from stoker.cli import main
+
+SHAPES = """
+    import os, random, sys, time
+    import numpy as np
+
+    class Shapes:
+        def __init__(self, n=20, *, bad=(), fatal=(), endless=()):
+            self.n, self.bad, self.fatal, self.endless = n, bad, fatal, endless
+
+        def __len__(self):
+            return self.n
+
+        def __getitem__(self, index):
+            if index in self.fatal:
+                os._exit(9)
+            while index in self.endless:
+                print("asleep", flush=True)
+                time.sleep(60)
+            return self.draw(index)
+
+        def draw(self, index):
+            if index in self.bad:
+                raise ValueError(f"shape {index} has no sides")
+            return np.full(3, index)
+
+    class Lucky(Shapes):
+        '''Fails for some random numbers, and tells them.'''
+
+        def __getitem__(self, index):
+            drawn = random.random(), float(np.random.rand())
+            if sum(drawn) < 0.8:
+                raise ValueError(f"unlucky numbers {drawn}")
+            return super().__getitem__(index)
+
+    class Gathered(Shapes):
+        def __getitem__(self, index):
+            raise NotImplementedError
+
+        def __getitems__(self, indices):
+            return [Shapes.__getitem__(self, index) for index in indices]
+
+    def stack(samples):
+        if len(samples) == 5 and samples[0][0] == 5:
+            os._exit(9)  # only as a whole
+        return np.stack(samples)
+
+    def some():
+        return Shapes(20, bad=[3, 13])
+
+    class Holder:
+        shapes = Shapes(20, bad=[3, 13])
+
+    shapes = Holder.shapes
+    number = 20
+"""
+
+RECORD = {"index": 3, "epoch": 0, "error": "E: e", "traceback": "", "seed": 1, "dataset": {"type": "a:B"}}
+WORKERS = ["0", "2", "stoker.Processes(1, start='fork')"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # the module is edited within a second, too fast for its cache
+    (tmp_path / "shapes.py").write_text(textwrap.dedent(SHAPES))
+    return tmp_path
+
+
+def train(folder: Path, dataset: str, options: str = "", epochs: int = 1) -> list[dict]:
+    """Runs a training script in that folder, and returns what is in the quarantine file."""
+    script = folder / "train.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import functools, stoker, shapes
+
+        class Own(shapes.Shapes):
+            pass
+
+        dataset = {dataset}
+        if __name__ == "__main__":
+            with stoker.Loader(dataset, on_error="quarantine", {options}) as loader:
+                for _ in range({epochs}):
+                    for batch in loader:
+                        pass
+        """)
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, cwd=folder, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in (folder / "quarantine.jsonl").read_text().splitlines()]
+
+
+def command(*arguments: str) -> list[str]:
+    """Without the current folder on its path, as the installed command is."""
+    script = "import sys; from stoker.cli import main; sys.exit(main(sys.argv[1:]))"
+    return [sys.executable, "-P", "-c", script, "replay", "quarantine.jsonl", *arguments]
+
+
+def replay(folder: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), input=typed, capture_output=True, text=True, timeout=60, cwd=folder, check=False
+    )
+
+
+def summary(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.stderr == ""
+    return done.stdout.splitlines()[-1]
+
+
+# What is told
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_a_factory_with_arguments_is_made_again_and_fails_as_before(folder, workers):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 13])", f"batch_size=5, workers={workers}")
+    done = replay(folder)
+    assert done.returncode == 1
+    assert summary(done) == "2 samples: 2 fail as before"
+    lines = done.stdout.splitlines()
+    assert lines[0] == "1/2  sample 3 of epoch 0: fails as before: ValueError: shape 3 has no sides"
+    assert lines[-3] == "2/2  sample 13 of epoch 0: fails as before: ValueError: shape 13 has no sides"
+    assert "\x1b" not in done.stdout
+
+
+def test_the_traceback_begins_with_the_users_code_and_is_printed_once_for_each_place(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 13])")
+    done = replay(folder)
+    assert re.findall(r'File ".*/(\w+\.py)", line \d+, in (\w+)', done.stdout) == [
+        ("shapes.py", "__getitem__"),
+        ("shapes.py", "draw"),
+    ]
+    assert "  in the same place as sample 3\n" in done.stdout
+
+
+def test_samples_that_were_mended_work_now(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 13])")
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("if index in self.bad", "if index in self.bad and index != 3"))
+    done = replay(folder)
+    assert done.returncode == 1
+    assert summary(done) == "2 samples: 1 fails as before, 1 works now"
+    assert "sample 3 of epoch 0: works now\n" in done.stdout
+    module.write_text(module.read_text().replace("!= 3", "> 20"))
+    done = replay(folder)
+    assert done.returncode == 0
+    assert summary(done) == "2 samples: 2 work now"
+
+
+def test_another_error_than_before_is_told_with_both(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3])")
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("raise ValueError(f", "raise SystemExit(f"))
+    done = replay(folder)
+    assert done.returncode == 1
+    assert summary(done) == "1 sample: 1 fails with another error"
+    told = "SystemExit: shape 3 has no sides (before: ValueError: shape 3 has no sides)"
+    assert f"fails with another error: {told}\n" in done.stdout
+
+
+def test_addresses_in_a_message_make_no_other_error(folder):
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("shape {index} has", "{object()} has"))
+    (record,) = train(folder, "functools.partial(shapes.Shapes, 20, bad=[3])")
+    assert "object at 0x" in record["error"]
+    assert summary(replay(folder)) == "1 sample: 1 fails as before"
+
+
+def test_messages_are_printed_as_they_are(folder):
+    """No markup is made of brackets, and what is no text does not break the printing."""
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("shape {index} has", r"[red]\udcff " + "long " * 40))
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3])")
+    done = replay(folder)
+    assert summary(done) == "1 sample: 1 fails as before"
+    assert rf"ValueError: [red]\udcff {'long ' * 40} no sides" in done.stdout.splitlines()[0]
+
+
+# Random numbers: the seed is that of the batch
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_the_first_sample_of_a_batch_draws_the_numbers_that_it_drew_then(folder, workers):
+    """What is promised: the seed of the batch. The first sample that draws has the very same numbers."""
+    records = train(folder, "functools.partial(shapes.Lucky, 40)", f"batch_size=None, shuffle=True, workers={workers}")
+    assert 4 < len(records) < 36
+    done = replay(folder)
+    assert done.returncode == 1
+    assert summary(done) == f"{len(records)} samples: {len(records)} fail as before"
+
+
+def test_of_a_sample_that_failed_in_several_epochs_the_latest_is_replayed(folder):
+    records = train(folder, "functools.partial(shapes.Lucky, 40)", "batch_size=None, seed=3", epochs=4)
+    latest = {record["index"]: record for record in records}
+    assert len(latest) < len(records)
+    done = replay(folder)
+    assert summary(done) == f"{len(latest)} samples: {len(latest)} fail as before"
+    told = re.findall(r"sample (\d+) of epoch (\d+)", done.stdout)
+    assert [(int(index), int(epoch)) for index, epoch in told] == [(k, r["epoch"]) for k, r in latest.items()]
+
+
+def test_torch_is_seeded_too_where_the_dataset_uses_it(folder):
+    pytest.importorskip("torch")
+    module = folder / "shapes.py"
+    module.write_text("import torch\n" + module.read_text().replace("{index} has", "{torch.rand(3).tolist()} has"))
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[5, 10])", "batch_size=5")
+    assert summary(replay(folder)) == "2 samples: 2 fail as before"
+
+
+# Which dataset
+
+
+@pytest.mark.parametrize(
+    "name", ["shapes:shapes", "shapes:some", "shapes:Holder.shapes", "shapes.py:shapes", "train.py:dataset"]
+)
+def test_a_dataset_that_was_an_object_is_given_by_name(folder, name):
+    train(folder, "shapes.shapes")
+    assert summary(replay(folder, "--dataset", name)) == "2 samples: 2 fail as before"
+
+
+def test_a_file_may_lie_elsewhere_and_be_named_like_a_module_and_import_its_neighbours(folder):
+    train(folder, "shapes.shapes")
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    (folder / "shapes.py").rename(elsewhere / "shapes.py")
+    (elsewhere / "json.py").write_text("from shapes import shapes")
+    done = replay(folder, "--dataset", "elsewhere/json.py:shapes")
+    assert summary(done) == "2 samples: 2 fail as before"
+
+
+def test_an_objects_type_is_named_and_what_to_write(folder):
+    train(folder, "shapes.shapes")
+    done = replay(folder)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "known as shapes:Shapes only" in done.stderr
+    assert "  stoker replay quarantine.jsonl --dataset MODULE:NAME\n" in done.stderr
+
+
+def test_a_scripts_own_dataset_needs_a_word_as_importing_it_runs_it(folder):
+    train(folder, "functools.partial(Own, 20, bad=[3])")
+    done = replay(folder)
+    assert done.returncode == 2
+    assert "the dataset is Own, of a script that was run. To import a script is to run it" in done.stderr
+    assert "  stoker replay quarantine.jsonl --dataset SCRIPT.py:NAME\n" in done.stderr
+    assert summary(replay(folder, "--dataset", "train.py:dataset")) == "1 sample: 1 fails as before"
+
+
+def test_a_given_dataset_replaces_the_one_of_the_file(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 7])")
+    assert summary(replay(folder, "--dataset", "shapes:some")) == "2 samples: 1 fails as before, 1 works now"
+
+
+def test_several_datasets_in_a_file_are_told_apart(folder):
+    """The same index of two datasets is two samples."""
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3])")
+    train(folder, "functools.partial(shapes.Shapes, 30, bad=[3, 4])")
+    assert summary(replay(folder)) == "3 samples: 3 fail as before"
+    done = replay(folder, "--dataset", "shapes:some")
+    assert done.returncode == 2
+    assert "2 datasets (shapes:Shapes, shapes:Shapes)" in done.stderr
+    train(folder, "shapes.shapes")
+    assert summary(replay(folder, "--dataset", "shapes:shapes")) == "5 samples: 5 fail as before"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("shapes", "'shapes' is no name of a dataset: write MODULE:NAME, or PATH.py:NAME"),
+        ("shapes:", "is no name"),
+        ("rhombs:all", "there is no module rhombs"),
+        ("shapes.deep:all", "there is no module shapes.deep"),
+        ("rhombs.py:all", "there is no file rhombs.py"),
+        ("shapes:rhombs", "shapes has no rhombs"),
+        ("shapes:number", r"(?s)cannot be made:.*has no __getitem__"),
+        ("shapes:time.sleep", r"(?s)cannot be made:.*TypeError"),
+        ("broken.py:all", r"(?s)importing broken.py failed:\nTraceback.*\n  File .*broken.py.*ZeroDivisionError"),
+        ("broken:all", r"(?s)importing broken failed:\nTraceback .*\n  File .*broken.py.*ZeroDivisionError"),
+        ("quitting:all", r"(?s)importing quitting failed:.*SystemExit: bye"),
+        ("lacking:all", r"(?s)importing lacking failed:.*No module named 'rhombs'"),
+    ],
+)
+def test_a_dataset_that_cannot_be_had_is_a_usage_error(folder, name, words):
+    (folder / "quarantine.jsonl").write_text(json.dumps(RECORD))
+    (folder / "broken.py").write_text("1 / 0")
+    (folder / "quitting.py").write_text("raise SystemExit('bye')")
+    (folder / "lacking.py").write_text("import rhombs")
+    done = replay(folder, "--dataset", name)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.search(words, done.stderr), done.stderr
+
+
+def test_a_recorded_factory_that_is_gone_is_a_usage_error(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3])")
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("Shapes", "Forms"))
+    done = replay(folder)
+    assert done.returncode == 2
+    assert "shapes has no Shapes: write --dataset" in done.stderr
+    module.unlink()
+    done = replay(folder)
+    assert done.returncode == 2
+    assert "there is no module shapes to get the dataset shapes:Shapes from" in done.stderr
+
+
+# Which samples
+
+
+def test_just_some_samples(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 5, 7, 9])")
+    done = replay(folder, "--index", "7", "3")
+    assert re.findall(r"sample (\d+) of", done.stdout) == ["3", "7"]
+    assert summary(done) == "2 samples: 2 fail as before"
+    done = replay(folder, "--index", "3", "--index", "4", "10")
+    assert done.returncode == 2
+    assert "quarantine.jsonl has no sample 4, 10" in done.stderr
+
+
+# Samples that kill or hang
+
+
+def test_samples_that_had_killed_their_worker_come_last_after_a_warning(folder):
+    records = train(folder, "functools.partial(shapes.Shapes, 20, bad=[7], fatal=[2])", "batch_size=5, workers=2")
+    assert [record["index"] for record in records] == [2, 7]
+    done = replay(folder)
+    assert done.returncode == 9  # of the sample itself
+    first, *_, warning, last = done.stdout.splitlines()
+    assert first.startswith("1/2  sample 7 of epoch 0: fails as before")
+    assert warning.startswith("What comes now (sample 2) had killed its worker or made it hang, and may do so")
+    assert last == "2/2  sample 2 of epoch 0: begins"
+
+
+def test_a_crash_shows_its_stack(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, fatal=[2])", "batch_size=5, workers=2")
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("os._exit(9)", f"os.kill(os.getpid(), {int(signal.SIGSEGV)})"))
+    done = replay(folder)
+    assert done.returncode == -signal.SIGSEGV
+    assert re.search(
+        r"Fatal Python error: Segmentation fault\n(?s:.*)shapes\.py\", line \d+ in __getitem__", done.stderr
+    )
+
+
+def test_a_sample_that_had_killed_may_work_now(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, fatal=[2])", "batch_size=5, workers=2")
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("os._exit(9)", "pass"))
+    done = replay(folder)
+    assert done.returncode == 0
+    assert "sample 2 of epoch 0: works now (before: WorkerDied: it killed its worker by exit code 9" in done.stdout
+
+
+def test_where_whole_batches_are_asked_for_the_sample_is_asked_for_like_that(folder):
+    train(folder, "functools.partial(shapes.Gathered, 20, fatal=[2])", "batch_size=5, workers=2")
+    assert replay(folder).returncode == 9
+
+
+def test_a_batch_that_killed_only_as_a_whole_works_sample_by_sample(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20)", "batch_size=5, workers=2, max_deaths=1, collate=shapes.stack")
+    done = replay(folder)
+    assert done.returncode == 0
+    assert summary(done) == "5 samples: 5 work now"
+    assert done.stdout.count("together with the others of its batch)\n") == 5
+
+
+def test_ctrl_c_shows_where_a_sample_hangs(folder):
+    options = "batch_size=5, workers=1, timeout=0.3, max_deaths=1"
+    records = train(folder, "functools.partial(shapes.Shapes, 20, bad=[1], endless=[2, 3])", options)
+    assert [record["index"] for record in records] == [1, 2, 3]
+    with subprocess.Popen(command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder) as running:
+        assert running.stdout is not None
+        told = list(iter(running.stdout.readline, "asleep\n"))
+        running.send_signal(signal.SIGINT)
+        rest, errors = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert errors == ""
+    assert told[-1] == "2/3  sample 2 of epoch 0: begins\n"
+    assert "sample 2 of epoch 0: was interrupted (before: WorkerDied: it killed its worker by a timeout" in rest
+    assert re.search(r'shapes.py", line \d+, in __getitem__', rest)
+    assert rest.splitlines()[-1] == "3 samples: 1 fails as before, 1 was interrupted, 1 not tried"
+
+
+# The debugger
+
+
+def test_the_debugger_opens_at_each_failure(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 13])")
+    done = replay(folder, "--pdb", typed="p index\nq\nup\np self.n, index\nq\n")
+    assert done.returncode == 1
+    assert "(Pdb) 3\n(Pdb) 2/2  sample 13 of epoch 0: fails as before" in done.stdout
+    assert done.stdout.endswith("(Pdb) (20, 13)\n(Pdb) 2 samples: 2 fail as before\n")
+
+
+def test_leaving_a_breakpoint_of_the_users_ends_the_replay(folder):
+    train(folder, "functools.partial(shapes.Shapes, 20, bad=[3, 13])")
+    module = folder / "shapes.py"
+    module.write_text(module.read_text().replace("raise ValueError", "breakpoint(); raise ValueError"))
+    done = replay(folder, typed="c\nq\n")
+    assert done.returncode == 130
+    assert done.stdout.endswith("2 samples: 1 fails as before, 1 was interrupted\n")
+
+
+# The file
+
+
+def told_by(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = main(["replay", *arguments])
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def path(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_file_is_fine(tmp_path, capsys, content):
+    file = tmp_path / "q.jsonl"
+    file.write_text(content)
+    assert told_by(capsys, str(file)) == (0, f"{file} is empty: no sample has failed\n", "")
+
+
+@pytest.mark.usefixtures("path")
+def test_a_missing_file_is_a_usage_error(tmp_path, capsys):
+    for file, why in ((tmp_path / "none.jsonl", "No such file or directory"), (tmp_path, "Is a directory")):
+        code, out, err = told_by(capsys, str(file))
+        assert (code, out) == (2, "")
+        assert err.startswith(f"stoker replay: error: cannot read {file}: {why}.")
+
+
+DAMAGE = {
+    "cut short": (json.dumps(RECORD)[:40], "Unterminated string|Expecting"),
+    "no object": ("[1, 2]", "it is no JSON object"),
+    "not JSON": ("once upon a time", "Expecting value, at column 1"),
+    "no text": (b"\xff\xfe\xfd\xfc".decode("latin-1"), "codec can't decode"),
+    "a key is missing": (json.dumps({**RECORD, "x": 1}).replace('"seed"', '"sead"'), "it has no 'seed'"),
+    "a wrong index": (json.dumps({**RECORD, "index": "3"}), "its 'index' is wrong"),
+    "a wrong truth": (json.dumps({**RECORD, "epoch": True}), "its 'epoch' is wrong"),
+    "too great a seed": (json.dumps({**RECORD, "seed": 2**64}), "its 'seed' is wrong"),
+    "an error that is none": (json.dumps({**RECORD, "error": None}), "its 'error' is wrong"),
+    "a wrong dataset": (json.dumps({**RECORD, "dataset": {"make": "a:B"}}), "its 'dataset' is wrong"),
+    "too deep": ("[" * 100_000, "recursion"),
+}
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_line_is_named_by_its_number(tmp_path, capsys, kind):
+    damaged, words = DAMAGE[kind]
+    file = tmp_path / "q.jsonl"
+    file.write_text(f"{json.dumps(RECORD)}\n\n{damaged}\n{json.dumps(RECORD)}\n", encoding="latin-1")
+    code, out, err = told_by(capsys, str(file))
+    assert (code, out) == (2, "")
+    assert re.search(rf"{file}, line 3 is damaged: .*({words}).*Remove that line to replay the others", err)
+
+
+@pytest.mark.usefixtures("path")
+def test_another_kind_of_file_is_told_by_its_first_line(tmp_path, capsys):
+    for content in (b"\x1f\x8b\x08\x00", b"import sys\n", b'{"stoker_state": 2}\n'):
+        file = tmp_path / "q.jsonl"
+        file.write_bytes(content)
+        code, out, err = told_by(capsys, str(file))
+        assert (code, out) == (2, "")
+        assert re.search(r"line 1 is damaged: .*Is this a quarantine file\?", err)
+
+
+@pytest.mark.parametrize("arguments", [["replay"], ["replay", "q.jsonl", "--index", "x"], ["replay", "q", "--index"]])
+def test_bad_arguments_are_refused_with_the_usage(capsys, arguments):
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    assert "usage: stoker replay" in capsys.readouterr().err
