@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from stoker.memory import Slots
 from stoker.workers.backend import Answer, Death, Request
-from stoker.workers.progress import IDLE, nth_batch, phase
+from stoker.workers.progress import IDLE
 from stoker.workers.randomness import THREAD_GENERATORS
 from stoker.workers.worker import Job, Worker
 
@@ -99,8 +99,7 @@ def _news(said: Answer | _Ended) -> Answer | Death:
     if isinstance(said, Answer):
         return said
     thread, cause, stack, given_up = said
-    number, place = thread.worker.number, thread.worker.place[0]
-    return Death(number, cause, nth=nth_batch(place), phase=phase(place), stack=stack, haunted=given_up)
+    return Death(thread.worker.number, cause, thread.worker.place[0], stack=stack, haunted=given_up)
 
 
 class _Thread:
