@@ -37,7 +37,6 @@ class ThreadsBackend:
         self._threads: dict[int, _Thread] = {}
         self._given_up: list[_Thread] = []
         self._closed = False
-        THREAD_GENERATORS.install()
 
     def start(self, worker: int) -> None:
         own = Worker(worker, self._job, self._slots, THREAD_GENERATORS.seeded, [IDLE], shared=True)
@@ -92,7 +91,6 @@ class ThreadsBackend:
         finally:
             if any(thread.is_alive() for thread in [*self._threads.values(), *self._given_up]):
                 self._slots.leave_open()  # they may still write into one
-            THREAD_GENERATORS.uninstall()
 
 
 def _news(said: Answer | _Ended) -> Answer | Death:
@@ -116,6 +114,7 @@ class _Thread:
             name=f"stoker-worker-{worker.number}",
             daemon=True,  # at interpreter exit nobody waits for a batch that nobody will take
         )
+        THREAD_GENERATORS.install()
         self._thread.start()
 
     def recall(self) -> int | None:
@@ -154,3 +153,5 @@ class _Thread:
             with self._lock:
                 if not self._given_up:
                     self._results.put(_Ended(self, type(error).__name__, traceback.format_exc(), given_up=False))
+        finally:
+            THREAD_GENERATORS.uninstall()  # here, since it may outlive its loader, and goes on drawing
