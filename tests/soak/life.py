@@ -11,7 +11,7 @@ import numpy as np
 
 from stoker import Inline, Loader, Processes, Threads
 from tests.soak.dataset import Troubled
-from tests.soak.harm import KILLS, NURSERY, STOP
+from tests.soak.harm import BOTH, KILLS, NURSERY, STOP
 
 Draw = Callable[[random.Random], Any]
 
@@ -98,7 +98,7 @@ def killed(chance: random.Random) -> Life:
         plan,
         policy | {"max_deaths": _MANY},
         epochs=chance.choice([2, 3]),
-        harms=(*KILLS, *KILLS, STOP, STOP, NURSERY),
+        harms=(*KILLS, *KILLS, STOP, STOP, NURSERY, BOTH),
         often=chance.choice([0.0, 0.05, 0.1, 0.3]),
     )
 
@@ -140,7 +140,7 @@ def sharded(chance: random.Random) -> Life:
         policy | {"max_deaths": _MANY},
         workers=few_workers,
         shards=True,
-        harms=(*KILLS, STOP, NURSERY),
+        harms=(*KILLS, STOP, NURSERY, BOTH),
         often=chance.choice([0.0, 0.05, 0.1]),
     )
 
