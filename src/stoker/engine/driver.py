@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from stoker.collate.tree import map_leaves
 from stoker.engine import obituary
-from stoker.engine.deadlines import Deadlines
+from stoker.engine.deadlines import Deadlines, limit_at
 from stoker.engine.machine import Machine
 from stoker.engine.messages import (
     Asked,
@@ -39,7 +39,8 @@ HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; furt
 class Delivery(NamedTuple):
     """A batch for the consumer, or the error to raise in its place.
 
-    ``samples``: none if all were left out. ``idle``: what its worker had waited for it.
+    ``made``: None if all its samples were left out. Times in nanoseconds: its worker had been ``idle`` before it, the
+    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge.
     """
 
     batch: Batch
@@ -47,7 +48,10 @@ class Delivery(NamedTuple):
     made: Made | None = None
     error: BaseException | None = None
     skipped: tuple[Skipped, ...] = ()
+    worker: int = 0
     idle: int = 0
+    waited: int = 0
+    moving: int = 0
 
 
 class _Due(NamedTuple):
@@ -56,6 +60,7 @@ class _Due(NamedTuple):
     round: int
     result: Made | Failed
     slot: int
+    worker: int
     idle: int
     copy: bool
     lost: tuple[Skipped, ...]
@@ -98,9 +103,11 @@ class Driver:
         self._largest = 0
         self._due: deque[_Due] = deque()  # the rest of the run that was delivered last
         self._failure: Delivery | None = None
+        self._asked = False  # still so if the last take was interrupted
+        self._interrupted = False
         self._finished = False
         self.is_sound = True  # False if an exception (Ctrl-C) came in the middle of something: use it no more
-        self.waited = 0  # nanoseconds for which the last take was blocked
+        self._waited = 0  # nanoseconds for which the last take was blocked
         self._carry_out(machine.start())
 
     def length(self) -> int:
@@ -118,12 +125,14 @@ class Driver:
         for due in self._due:
             self._leases.drop(due.slot)
         self._due.clear()
+        self._failure = None
+        self._interrupted = False
         self._tell(Sought(runs(batches, plan.stride, lambda: self._pacing.size), _samples_of(plan)))
         self.is_sound = True
 
     def take(self) -> Delivery | None:
-        """The next batch, or None when there are no more. Blocks only while no batch is ready."""
-        self.waited = 0
+        """The next batch, or None when there are no more or it was interrupted. Blocks only while none is ready."""
+        self._waited = 0
         if not self._due:
             self.is_sound = False
             self._next_run()
@@ -132,6 +141,11 @@ class Driver:
             return self._open(self._due.popleft())
         failure, self._failure = self._failure, None
         return failure
+
+    def interrupt(self) -> None:
+        """From another thread: from now on ``take`` does not wait, and gives None, until the next ``seek``."""
+        self._interrupted = True
+        self._backend.wake()
 
     def pids(self) -> list[int]:
         """The worker processes that are up."""
@@ -148,16 +162,22 @@ class Driver:
         for slot in self._leases.free():
             self._machine.handle(Released(slot))
         self._finished = False
-        self._tell(Asked())
+        if not self._asked:
+            self._asked = True
+            self._tell(Asked())
         self._hear(0)
         if self._is_waiting():
             began = perf_counter_ns()
             while self._is_waiting():
                 self._hear(None)
-            self.waited = perf_counter_ns() - began
+            self._waited = perf_counter_ns() - began
+        self._asked = self._interrupted and not self._has_found()
 
     def _is_waiting(self) -> bool:
-        return not (self._due or self._failure or self._finished)
+        return not (self._has_found() or self._interrupted)
+
+    def _has_found(self) -> bool:
+        return bool(self._due or self._failure or self._finished)
 
     def _hear(self, timeout: float | None) -> None:
         if self._deadlines is None:
@@ -187,7 +207,12 @@ class Driver:
         """Tells a worker that was ended because it hung from one that died of itself."""
         if self._deadlines is None or not self._deadlines.died(death.worker):
             return death
-        return death._replace(cause=f"a timeout: it took more than {self._timeout:g} s", likely="it hangs")
+        return self._hung(death)
+
+    def _hung(self, death: Death) -> Death:
+        assert self._timeout is not None
+        limit = max(self._timeout, limit_at(death.place, self._timeout))
+        return death._replace(cause=f"a timeout: it took more than {limit:g} s", likely="it hangs")
 
     def _note(self, answer: Answer) -> None:
         """Learns from an answer how large slots are and how long runs should be."""
@@ -244,7 +269,7 @@ class Driver:
         idle = answer.idle
         lost = obituary.losses(step.losses, self._plan, step.run) if step.losses else ()
         for start, result in zip(step.run.rounds, answer.results, strict=True):
-            self._due.append(_Due(start, result, answer.slot, idle, step.copy, lost))
+            self._due.append(_Due(start, result, answer.slot, answer.worker, idle, step.copy, lost))
             idle = 0  # counted once a run
 
     def _given_up(self, fail: Fail) -> Delivery:
@@ -269,24 +294,33 @@ class Driver:
             data = map_leaves(_copied, data) if due.copy else data
         except Exception as error:  # no memory for a copy, or an object that can't be unpickled here
             return Delivery(batch, error=error)
-        return Delivery(batch, data, result, None, result.skipped + due.lost, due.idle)
+        skipped = result.skipped + due.lost if result.skipped or due.lost else ()
+        return Delivery(batch, data, result, None, skipped, due.worker, due.idle, self._waited)
 
     def _length(self) -> int:
-        deaths, hung = 0, False
+        deaths = 0
+        self._watch_worker_0()
         while True:
-            found = self._backend.length(self._timeout)
+            found = self._backend.length(self._deadlines.left() if self._deadlines else None)
             if isinstance(found, int):
+                if self._deadlines is not None:
+                    self._deadlines.answered(0)
                 return found
             if found is None:
-                self._backend.end(0, at_once=hung)
-                hung = True
+                self._end_the_overdue()
                 continue
-            death = found._replace(cause=f"a timeout: it took more than {self._timeout:g} s") if hung else found
-            deaths, hung = deaths + 1, False
+            death = self._judged(found)
+            deaths += 1
             if deaths >= self._deaths_allowed:
                 raise obituary.unmakeable(death, deaths)
             obituary.log_death(death, None, None)
             self._backend.start(death.worker)
+            if death.worker == 0:
+                self._watch_worker_0()
+
+    def _watch_worker_0(self) -> None:
+        if self._deadlines is not None:
+            self._deadlines.sent(0)
 
 
 def _samples_of(plan: Plan) -> Callable[[Run], int]:
