@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,10 @@ class Life:
         policy = {key: value for key, value in self.policy.items() if key in ("on_error",)}
         plan = {key: value for key, value in self.plan.items() if key != "in_order"}
         return Loader(self.dataset.tamed(), workers=Inline(), **plan, **policy, **options)
+
+    def quarantine(self, file: Path) -> dict[str, Any]:
+        """The option for that file, if there is to be one."""
+        return {"quarantine": file} if self.policy.get("on_error") == "quarantine" else {}
 
     def order(self) -> Loader[Any]:
         """The bare indices, one by one, in the order of each epoch."""
