@@ -68,8 +68,13 @@ class Sharding:
                 loader.load_state_dict(self._state)
         iterators = [iter(loader) for loader in loaders]
         stop = self._chance.randrange(1, 40)
-        plan = self._orders[self._epoch], self._position, self._size, len(loaders), self._life.plan["drop_last"]
-        for number, expected in enumerate(rounds(*plan)):
+        left = self._rounds_left(len(loaders))
+        if not left and self._state is not None:  # fewer samples are left than these shards would take: they go on
+            self._epoch, self._position = self._epoch + 1, 0
+            if self._epoch == self._life.epochs:
+                return
+            left = self._rounds_left(len(loaders))
+        for number, expected in enumerate(left):
             if number == stop:
                 self._position += number * self._size * len(loaders)
                 break
@@ -79,6 +84,10 @@ class Sharding:
         else:
             self._finish(iterators)
         self._state = through_json(self._chance.choice(loaders).state_dict())
+
+    def _rounds_left(self, count: int) -> list[list[Indices]]:
+        drop_last = self._life.plan["drop_last"]
+        return list(rounds(self._orders[self._epoch], self._position, self._size, count, drop_last))
 
     def _take(self, iterator: Iterator[Any], indices: Indices) -> None:
         failing = self._life.dataset.failing
