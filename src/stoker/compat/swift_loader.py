@@ -10,7 +10,7 @@ from typing import Any
 
 import stoker
 from stoker.compat.swift_options import Options
-from stoker.compat.swift_parcel import Decoding, Packing, stacked, to_torch, within
+from stoker.compat.swift_parcel import to_torch, within
 from stoker.compat.swift_report import Report, difference
 from stoker.compat.swift_share import Share
 
@@ -59,8 +59,15 @@ class SwiftLoader:
         ValueError: A wrong value, or an empty dataset; from ``validate`` any error of yours comes as it is.
 
     Example:
+        >>> import numpy as np
         >>> from stoker.compat.swift_loader import SwiftLoader
-        >>> loader = SwiftLoader(range, {"stop": 10}, 4, nb_consumer=2, worker_per_consumer=1, shuffle=False)
+        >>> loader = SwiftLoader(
+        ...     np.arange, {"start": 0, "stop": 10}, 2, nb_consumer=2, worker_per_consumer=1, shuffle=False
+        ... )
+        >>> loader.start(1)  # the second of two consumers
+        >>> with loader:
+        ...     [batch.tolist() for batch in loader]
+        [[5, 6], [7, 8], [9]]
     """
 
     def __init__(
@@ -102,8 +109,12 @@ class SwiftLoader:
         if self._loader is not None:
             raise RuntimeError("this SwiftLoader was started before: make one for each consumer, and start it once")
         count = self._options.nb_consumer
+        if isinstance(consumer_index, bool) or not hasattr(consumer_index, "__index__"):
+            raise TypeError(f"consumer_index={consumer_index!r}: write a whole number, 0 for the first consumer")
         if not 0 <= operator.index(consumer_index) < count:
             raise ValueError(f"consumer_index={consumer_index}: with nb_consumer={count}, write 0 to {count - 1}")
+        if to_device is not None and not callable(to_device):
+            raise TypeError(f"to_device={to_device!r}: write a function that takes a batch, or a batch and a device")
         loader = self._made(consumer_index, device, to_device)
         try:
             batches = len(loader)  # so that the workers start now
@@ -129,7 +140,8 @@ class SwiftLoader:
         if self._loader is None or self._report is None or closed:
             return
         self._loader.close()
-        self._report.write("all", self._report.figures(self._loader.stats()))
+        stats = self._loader.stats()
+        self._report.write("all", self._report.figures(stats) | {"diagnosis": stats.diagnosis})
         self._report.log.close()
 
     def __enter__(self) -> SwiftLoader:
@@ -148,40 +160,34 @@ class SwiftLoader:
         assert report is not None
         before = report.figures(loader.stats())
         # No variable holds a batch here: it would keep a slot from being used again.
-        yield from map(report.opened, loader) if self._packs else loader
+        yield from loader if self._options.packing is None else map(report.opened, loader)
         report.write(loader.epoch - 1, difference(report.figures(loader.stats()), before))
 
-    @property
-    def _packs(self) -> bool:
-        return self._options.collate_fn is not None or self._options.batch_encoder is not None
-
     def _made(self, consumer: int, device: Any, to_device: Callable[..., Any] | None) -> stoker.Loader[Any]:
-        options, decode = self._options, self._options.batch_decoder
-        if decode is not None and device is not None and to_device is None:
-            to_device = to_torch
-        to: Any = "torch" if device is not None and to_device is None else None
-        return stoker.Loader(
+        options = self._options
+        if to_device is None and device is not None and options.decoding is not None:
+            to_device = to_torch  # Stoker's own way to torch would come before the decoder
+        if to_device is not None and options.packing is not None:
+            to_device = within(to_device)
+        return self._over(
             functools.partial(Share, options.dataset_class, options.dataset_kwargs, consumer, options.nb_consumer),
-            options.batch_size,
+            to="torch" if device is not None and to_device is None else options.decoding,
             shuffle=options.window,
             seed=options.seed_of(consumer),
             workers=stoker.Processes(options.worker_per_consumer),
             prefetch=options.prefetch,
-            collate=Packing(options.collate_fn or stacked, options.batch_encoder) if self._packs else None,
-            to=to if decode is None else Decoding(decode),
             device=device,
-            to_device=within(to_device) if to_device is not None and self._packs else to_device,
+            to_device=to_device,
             max_on_device=options.max_nb_batch_on_device,
         )
 
+    def _over(self, share: Callable[[], Share], **options: Any) -> stoker.Loader[Any]:
+        return stoker.Loader(share, self._options.batch_size, collate=self._options.packing, **options)
+
     def _try_out(self) -> None:
-        """The first batch, made here; and the job, packed for its journey."""
-        options, decode = self._options, self._options.batch_decoder
-        with stoker.Loader(
-            functools.partial(Share, options.dataset_class, options.dataset_kwargs, 0, 1),
-            options.batch_size,
-            collate=Packing(options.collate_fn or stacked, options.batch_encoder) if self._packs else None,
-            to=None if decode is None else Decoding(decode),
-        ) as trial:
+        """Makes the first batch in this process, and packs the workers' job for its journey."""
+        options = self._options
+        whole = functools.partial(Share, options.dataset_class, options.dataset_kwargs, 0, 1)
+        with self._over(whole, to=options.decoding) as trial:
             next(iter(trial))
         self._made(0, None, None).close()

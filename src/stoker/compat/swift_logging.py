@@ -30,7 +30,9 @@ class LogOptions:
         if not isinstance(logger, Mapping):
             raise TypeError(f"logger={logger!r}: write a prefix for the files, or a dict of {cls._keys()}")
         if unknown := set(logger) - {field.name for field in fields(cls)}:
-            raise ValueError(f"logger={logger!r} has the unknown key {min(unknown, key=str)!r}: it may have {cls._keys()}")
+            raise ValueError(
+                f"logger={logger!r} has the unknown key {min(unknown, key=str)!r}: it may have {cls._keys()}"
+            )
         return cls(**logger)
 
     def __post_init__(self) -> None:

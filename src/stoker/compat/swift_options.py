@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from stoker.compat.swift_logging import LogOptions
+from stoker.compat.swift_parcel import Decoding, Packing, stacked
 
 _COUNTS = ("batch_size", "nb_consumer", "worker_per_consumer", "data_queue_size", "message_queue_size",
            "nearby_shuffle", "max_nb_batch_on_device", "max_buffer_size")  # fmt: skip
@@ -83,6 +84,17 @@ class Options:
     def prefetch(self) -> int:
         """Batches ahead per worker: the queue, divided among those who fill it."""
         return max(1, self.data_queue_size // self.worker_per_consumer)
+
+    @property
+    def packing(self) -> Packing | None:
+        """``collate`` of ``stoker.Loader``, where the default is not all there is to do."""
+        if self.collate_fn is None and self.batch_encoder is None:
+            return None
+        return Packing(self.collate_fn or stacked, self.batch_encoder)
+
+    @property
+    def decoding(self) -> Decoding | None:
+        return None if self.batch_decoder is None else Decoding(self.batch_decoder)
 
     def seed_of(self, consumer: int) -> int:
         """One a consumer: with one for all, the same places of all shares would draw the same random numbers."""

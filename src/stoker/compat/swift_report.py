@@ -67,4 +67,4 @@ def difference(now: Any, before: Any) -> Any:
         return {key: difference(value, (before or {}).get(key)) for key, value in now.items()}
     if isinstance(now, list | tuple):
         return [difference(*pair) for pair in zip(now, before, strict=True)]
-    return now - (before or 0)
+    return round(now - (before or 0), 9)
