@@ -39,8 +39,8 @@ def streams(epochs: int = 1, **options) -> list[list[list[list[int]]]]:
     for consumer in range(options["consumers"]):
         with make(**options) as loader:
             loader.start(consumer)
-            assert len(loader) == len((got := read(loader, epochs))[0])
-            found.append(got)
+            found.append(read(loader, epochs))
+            assert len(loader) == len(found[-1][0])
     return found
 
 

@@ -74,18 +74,26 @@ def within(to_device: Callable[..., Any]) -> Callable[..., Any]:
     def moved(parcel: Parcel, *device: Any) -> Any:
         batch = to_device(parcel.batch, *device)
         if isinstance(batch, stoker.InFlight):
-            return stoker.InFlight(parcel._replace(batch=batch.batch), batch.finish)
+            finish = functools.partial(_finish, batch, parcel)
+            return stoker.InFlight(parcel._replace(batch=batch.batch), finish)
         return parcel._replace(batch=batch)
 
     return moved
+
+
+def _finish(flight: stoker.InFlight, source: Parcel) -> None:
+    """Holds what a decoder made for as long as it is being copied: nobody else does."""
+    flight.finish()
 
 
 def to_torch(batch: Any, device: Any) -> Any:
     """Moves arrays and tensors to a torch device, however nested: for decoded batches, which may hold anything."""
     import torch
 
-    if isinstance(batch, np.ndarray | torch.Tensor):
-        return torch.as_tensor(batch).to(device)
+    if isinstance(batch, torch.Tensor):
+        return batch.to(device)
+    if isinstance(batch, np.ndarray) and batch.dtype.kind in "biufc":  # torch has no strings, dates and records
+        return torch.as_tensor(batch if batch.flags.writeable else batch.copy()).to(device)
     if isinstance(batch, dict):
         return {key: to_torch(value, device) for key, value in batch.items()}
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
