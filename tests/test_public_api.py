@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import stoker
+import stoker.testing
 
 ROOT = Path(__file__).parents[1]
 FRAMEWORKS = ["torch", "jax", "tensorflow", "tinygrad", "ray", "sklearn", "scipy", "pandas"]
@@ -40,6 +41,12 @@ def test_each_public_name_is_promised():
 def test_each_promised_name_has_a_heading_in_the_docs():
     headings = re.findall(r"^### `?([\w.]+)", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE)
     assert [name for name in stoker.__all__ if not name.startswith("__") and name not in headings] == []
+
+
+def test_the_test_kit_promises_what_its_page_describes():
+    headings = re.findall(r"^### ([\w.]+)", (ROOT / "docs" / "testing.md").read_text(), flags=re.MULTILINE)
+    assert sorted(headings) == sorted(stoker.testing.__all__)
+    assert [name for name in stoker.testing.__all__ if not getattr(stoker.testing, name).__doc__] == []
 
 
 def test_each_promised_class_and_function_says_what_it_is_for():

@@ -1,5 +1,6 @@
 """Stoker keeps accelerators fed: batches from background workers, in shared memory, uncopied."""
 
+from stoker.bridges import InFlight
 from stoker.collate import pad
 from stoker.errors import (
     BugError,
@@ -12,7 +13,7 @@ from stoker.errors import (
     WorkerDied,
 )
 from stoker.loader import Loader
-from stoker.observe import Stats
+from stoker.observe import Stats, WorkerStats
 from stoker.workers import Inline, Processes, Threads
 
 __version__ = "0.1.0"
@@ -21,6 +22,7 @@ __all__ = [
     "BugError",
     "ClosedError",
     "CollateError",
+    "InFlight",
     "Inline",
     "Loader",
     "Processes",
@@ -31,5 +33,6 @@ __all__ = [
     "Threads",
     "TooManyErrors",
     "WorkerDied",
+    "WorkerStats",
     "pad",
 ]

@@ -10,9 +10,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.bridges import Framework, bridge
-from stoker.engine import Delivery, Driver, Machine
+from stoker.bridges import Framework, bridge, goes_elsewhere
+from stoker.engine import Driver, Machine
 from stoker.errors import ClosedError
+from stoker.feed import Fed, Feed
 from stoker.memory import Slots, limits_explained
 from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
@@ -58,7 +59,10 @@ class Loader(Generic[B]):
         max_deaths: Workers that may die over one batch before it is given up.
         in_order: False: batches come as they are finished, each still just once an epoch.
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad", or a callable that gets each batch.
-        device: Where ``to``'s framework is to put it.
+        device: Where ``to``'s framework is to put it: ahead of time, by a thread, unless that is the CPU.
+        to_device: A callable that gets the batch (and ``device``, if it takes two arguments) and moves it, in that
+            thread; if its copy goes on in the background, it returns an ``InFlight``.
+        max_on_device: Batches that are on the device, or on their way there, ahead of the consumer.
 
     Example:
         >>> import numpy as np, stoker
@@ -88,6 +92,8 @@ class Loader(Generic[B]):
         in_order: bool = True,
         to: Framework | Callable[[Any], B] | None = None,
         device: Any = None,
+        to_device: Callable[..., Any] | None = None,
+        max_on_device: int = 2,
     ) -> None:
         source = IndexedSource.of(dataset)
         length = 0 if source.is_factory else len(dataset)
@@ -100,13 +106,15 @@ class Loader(Generic[B]):
         self._max_deaths = _checked_count("max_deaths", max_deaths, "deaths over one batch")
         self._policy = ErrorPolicy(on_error, max_errors, quarantine)
         self._failures = Failures(self._policy, source.reference() if on_error == "quarantine" else {})
-        self._bridge = bridge(to, device)
+        self._bridge = bridge(to, device, to_device)
+        ahead = _checked_count("max_on_device", max_on_device, "batches")
+        self._ahead = ahead if goes_elsewhere(device, to_device) and not isinstance(self._workers, Inline) else 0
         self._cursor = Cursor()
         self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
         self._in_step = False  # the engine will deliver what the cursor comes to next
         self._iteration: Iteration[B] | None = None
         self._meter = Meter(0 if isinstance(self._workers, Inline) else self._workers.n)
-        self._driver: Driver | None = None
+        self._feed: Feed | None = None
         self._owner = 0
         self._closed = False
         self._job: Job | None = Job(source, self._plan, _checked_collate(collate), self._policy.leaves_out)
@@ -154,7 +162,7 @@ class Loader(Generic[B]):
     @property
     def worker_pids(self) -> list[int]:
         """The worker processes that are up, for a profiler or a debugger; none before the start, nor of threads."""
-        return [] if self._driver is None or self._owner != os.getpid() else self._driver.pids()
+        return [] if self._feed is None or self._owner != os.getpid() else self._feed.pids()
 
     def stats(self) -> Stats:
         """Figures since the start: counts, times, and ``stats().diagnosis``, who waited for whom."""
@@ -178,7 +186,7 @@ class Loader(Generic[B]):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._driver is not None or self._closed:
+        if self._feed is not None or self._closed:
             raise TypeError("a loader that has been started cannot be pickled: pickle it before its first use")
         return {name: value for name, value in vars(self).items() if name not in ("_site", "_iteration")}
 
@@ -197,8 +205,8 @@ class Loader(Generic[B]):
             self._failed = None
         self._meter.begin()
         while not self._cursor.at_end(plan):
-            delivery = self._next_delivery(plan)
-            data = self._accepted(delivery, plan)
+            delivery, data, *_ = fed = self._next(plan)
+            self._accept(fed, plan)
             self._cursor.deliver(delivery.batch, plan)
             self._cursor.skipped += len(delivery.skipped)
             self._in_step = True
@@ -208,28 +216,27 @@ class Loader(Generic[B]):
         self._iteration = None
         raise StopIteration
 
-    def _next_delivery(self, plan: Plan) -> Delivery:
+    def _next(self, plan: Plan) -> Fed:
         """What comes after the cursor, wherever the engine was. Out of step until the cursor has moved on, too."""
-        driver = self._started()
         if not self._in_step:
-            driver.seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
+            feed = self._started()
+            feed.seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
+        assert self._feed is not None
         self._in_step = False  # Ctrl-C may come at any point from here on
-        delivery = driver.take()
-        assert delivery is not None
-        if delivery.made is not None:
-            self._meter.delivered(delivery.made, delivery.idle, driver.waited)
-        return delivery
+        fed = self._feed.take()
+        if fed.delivery.made is not None:
+            self._meter.delivered(fed.delivery.made, fed.delivery.worker, fed.delivery.idle, fed.waited, fed.moving)
+        return fed
 
-    def _accepted(self, delivery: Delivery, plan: Plan) -> Any:
-        """The batch as the consumer gets it, or the error that comes in its place."""
+    def _accept(self, fed: Fed, plan: Plan) -> None:
+        """Raises the error that comes in the batch's place, and takes note of what was left out of it."""
+        delivery, data, *_ = fed
         try:
-            if delivery.error is not None:
-                raise _ordinary(delivery.error)
             if delivery.skipped:
                 self._meter.skipped(len(delivery.skipped))
                 self._failures.note(delivery.skipped, delivery.batch, plan, self._cursor.skipped)
-            is_empty = delivery.made is None or not delivery.made.samples
-            return delivery.data if is_empty or self._bridge is None else self._bridge(delivery.data)
+            if isinstance(data, BaseException):
+                raise _ordinary(data)
         except Exception:
             self._failed = delivery.batch
             self._in_step = True
@@ -249,19 +256,19 @@ class Loader(Generic[B]):
             self._length_known = True
         return self._plan
 
-    def _started(self) -> Driver:
-        """The engine, started when it is first needed, and anew after it was interrupted in the middle of something."""
-        if self._driver is not None and not self._driver.is_sound:
+    def _started(self) -> Feed:
+        """The engine, halted. Started when first needed, and anew if it was interrupted in the middle of something."""
+        if self._feed is not None and not self._feed.halt():
             self._stop()
-        if self._driver is None:
+        if self._feed is None:
             self._check_usable()
             assert self._site is not None
-            self._driver = self._new_driver(self._site)
+            self._feed = Feed(self._new_driver(self._site), self._bridge, self._ahead)
             self._owner = os.getpid()
             self._job = None  # from now on the dataset is the workers' own
             self._in_step = False
-            self._finalizer = weakref.finalize(self, _close_in, self._driver, self._site, self._owner)
-        return self._driver
+            self._finalizer = weakref.finalize(self, _close_in, self._feed, self._site, self._owner)
+        return self._feed
 
     def _new_driver(self, site: Site) -> Driver:
         """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
@@ -291,10 +298,10 @@ class Loader(Generic[B]):
             return driver
 
     def _stop(self) -> None:
-        if self._driver is not None and self._owner == os.getpid():
-            driver, self._driver = self._driver, None
+        if self._feed is not None and self._owner == os.getpid():
+            feed, self._feed = self._feed, None
             self._finalizer.detach()
-            driver.close()
+            feed.close()
 
     def _longest_run(self, plan: Plan) -> int:
         """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
@@ -305,7 +312,7 @@ class Loader(Generic[B]):
     def _check_usable(self) -> None:
         if self._closed:
             raise ClosedError("this loader was closed: make a new one")
-        if self._driver is not None and self._owner != os.getpid():
+        if self._feed is not None and self._owner != os.getpid():
             raise ClosedError(
                 f"this loader was started in process {self._owner} and is used in its fork {os.getpid()}: "
                 f"make a loader in each process, or fork before its first use"
@@ -348,10 +355,10 @@ def _endless(plan: Plan, cursor: Cursor) -> Iterator[Batch]:
         yield from plan.batches(epoch)
 
 
-def _close_in(driver: Driver, site: Site, owner: int) -> None:
+def _close_in(feed: Feed, site: Site, owner: int) -> None:
     """A forked child has copies of our descriptors, but the workers are its parent's."""
     if os.getpid() == owner:
-        driver.close()
+        feed.close()
         site.free()
 
 

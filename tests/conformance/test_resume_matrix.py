@@ -194,7 +194,7 @@ BROKEN = {
     "another seed": (of(seed=4), r"saved with seed=4.*make the loader with seed=4 to go on, or start afresh"),
     "another length": (of(length=99), r"saved with length=99.*start afresh"),
     "another batch size": (of(batch_size=4, cursor=Cursor(0, 16)), r"make the loader with batch_size=4"),
-    "a newer format": (edited(stoker_state=2), r"format 2.*load it with the version of Stoker that wrote it"),
+    "a newer format": (edited(stoker_state=3), r"format 3.*load it with the version of Stoker that wrote it"),
     "JSON cut short": (lambda state: json.dumps(state)[:-9], r"a str: pass the dict that state_dict\(\) gave"),
     "JSON not parsed": (json.dumps, r"a str: pass the dict"),
     "a list": (lambda state: [state], r"a list: pass the dict"),

@@ -3,134 +3,106 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
-import os
 import random
+import signal
+import sys
+import tempfile
 import time
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
 
-import psutil
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from stoker import Inline, Loader, Processes, Threads
-from tests.datasets import Augmented
-from tests.streams import assert_same, kept
+from tests.soak.holdings import Holdings
+from tests.soak.life import KINDS, Life, draw_life
+from tests.soak.reading import Reading
+from tests.soak.sharding import Sharding
+from tests.soak.tally import Tally
+
+_PATIENCE_S = 120.0  # for a life: one that takes longer hangs
+_WARM_UP = -1  # the number of a life before the others: what is imported once is kept for good
+_WRONG_ALLOWED = 10  # messages; then there is enough to look into
 
 
-@dataclass
-class Tally:
-    loaders: int = 0
-    batches: int = 0
-    kills: int = 0
-    resumes: int = 0
-    wrong: list[str] = field(default_factory=list)
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _arguments(argv)
+    logging.getLogger("stoker").setLevel(logging.CRITICAL)  # each death would be a line
+    tally, console = Tally(options.seed), Console()
+    console.print(f"soak: {options.minutes:g} minutes, seed {options.seed}")
+    _live_number(_WARM_UP, tally, "killed")
+    tally.start = Holdings.now()
+    began = time.monotonic()
+    if options.life is not None:
+        _live_number(options.life, tally, options.kind)
+    else:
+        _soak(tally, console, options)
+    tally.minutes = (time.monotonic() - began) / 60
+    tally.end = Holdings.now()
+    console.print(tally.table())
+    for words in tally.wrong:
+        console.print(words, markup=False, highlight=False)
+    if options.json:
+        options.json.write_text(json.dumps(tally.as_json(), indent=2) + "\n")
+    return 0 if tally.is_clean and not tally.has_leaked else 1
 
 
-def main() -> int:
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    options = parser.parse_args()
-    logging.getLogger("stoker").setLevel(logging.ERROR)  # each kill would be a line
-    print(f"soak: {options.minutes:g} minutes, seed {options.seed}")
-    chance = random.Random(options.seed)
-    tally, before = Tally(), _holdings()
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of all that is not timing")
+    parser.add_argument("--kind", choices=sorted(KINDS), help="only lives of this kind")
+    parser.add_argument("--life", type=int, help="only this one, as in the report of a failure")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    return parser.parse_args(argv)
+
+
+def _soak(tally: Tally, console: Console, options: argparse.Namespace) -> None:
+    seconds = 60 * options.minutes
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns) as progress:
-        task = progress.add_task("", total=options.minutes * 60)
-        began = time.monotonic()
-        while (elapsed := time.monotonic() - began) < options.minutes * 60 and not tally.wrong:
-            words = f"{tally.batches} batches, {tally.kills} kills, {tally.resumes} resumes"
-            progress.update(task, completed=elapsed, description=words)
-            _one_life(chance, tally)
-    return _report(tally, before)
+    # Not refreshed by a thread: start="fork" would take it along.
+    with Progress(*columns, console=console, auto_refresh=False) as progress:
+        task = progress.add_task("", total=seconds)
+        began, number = time.monotonic(), 0
+        while (elapsed := time.monotonic() - began) < seconds and len(tally.wrong) < _WRONG_ALLOWED:
+            progress.update(task, completed=elapsed, description=tally.line(), refresh=True)
+            _live_number(number, tally, options.kind)
+            number += 1
 
 
-def _one_life(chance: random.Random, tally: Tally) -> None:
-    """One dataset and plan, read through several loaders, each resumed from the one before."""
-    plan: dict[str, Any] = {
-        "batch_size": chance.choice([1, 3, 8, 32]),
-        "shuffle": chance.choice([False, True, 10]),
-        "seed": chance.randrange(1000),
-    }
-    dataset = Augmented(chance.randrange(20, 300))
-    with Loader(dataset, workers=Inline(), **plan) as oracle:
-        wanted = [kept(batch) for _ in range(3) for batch in oracle]
-    place, state = 0, None
-    while place < len(wanted) and not tally.wrong:
-        workers = chance.choice([Threads(3), Processes(1), Processes(4), Processes(2, start="fork")])
-        with Loader(dataset, workers=workers, prefetch=chance.randrange(1, 4), **plan) as loader:
-            if state is not None:
-                loader.load_state_dict(state)
-                tally.resumes += 1
-            place = _read(loader, wanted, place, chance, tally)
-            state = loader.state_dict()
-        tally.loaders += 1
-
-
-def _read(loader: Loader[Any], wanted: list[Any], place: int, chance: random.Random, tally: Tally) -> int:
-    """Reads on from ``place`` for a while, killing workers; gives the new place."""
-    stop = min(len(wanted), place + chance.randrange(1, 60))
-    held = []
-    while place < stop:
-        for batch in loader:
-            held.append((batch, place))
-            place += 1
-            tally.batches += 1
-            if chance.random() < 0.05:
-                tally.kills += _kill_one(chance)
-            if chance.random() < 0.3:
-                held = held[-chance.randrange(1, 8) :]
-            if place == stop:
-                break
-    for batch, number in held:
-        try:
-            assert_same(batch, wanted[number])
-        except AssertionError as error:
-            tally.wrong.append(f"batch {number}: {error}")
-    return place
-
-
-def _kill_one(chance: random.Random) -> int:
-    """Kills a worker, never the nursery: 1 if there was one."""
-    workers = [process for process in psutil.Process().children(recursive=True) if _is_worker(process)]
+def _live_number(number: int, tally: Tally, kind: str | None) -> None:
+    """One life, by its number: it depends on nothing that was before it."""
+    chance = random.Random(f"{tally.seed}/{number}")
+    life = draw_life(chance) if kind is None else KINDS[kind](chance)
+    known = len(tally.wrong)
     try:
-        chance.choice(workers).kill()
-    except (IndexError, psutil.NoSuchProcess):  # there was none, or it has just ended
-        return 0
-    return 1
+        _live(life, chance, tally)
+    except Exception:
+        tally.errors += 1
+        tally.wrong.append(traceback.format_exc())
+    if len(tally.wrong) > known:
+        again = f"--seed {tally.seed} --life {number}" + (f" --kind {kind}" if kind else "")
+        tally.wrong.append(f"in life {number} (again: python -m tests.soak {again}): {life}")
 
 
-def _is_worker(process: psutil.Process) -> bool:
-    """A nursery's workers have its command line: the nursery itself is the one that is our own child."""
+def _live(life: Life, chance: random.Random, tally: Tally) -> None:
+    tally.lives[life.kind] += 1
+    previous = signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:
-        return process.ppid() != os.getpid() or "nursery import main" not in " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return False
+        with tempfile.TemporaryDirectory() as folder:
+            (Sharding(life, chance, tally) if life.shards else Reading(life, chance, tally, Path(folder))).run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
-def _holdings() -> Counter[str]:
-    process = psutil.Process()
-    return Counter(
-        descriptors=len(os.listdir("/proc/self/fd")),
-        megabytes=process.memory_info().rss // 2**20,
-        children=len(process.children(recursive=True)),
-    )
-
-
-def _report(tally: Tally, before: Counter[str]) -> int:
-    after = _holdings()
-    print(f"{tally.loaders} loaders, {tally.batches} batches, {tally.kills} workers killed, {tally.resumes} resumes")
-    print(f"lost, repeated or changed: {len(tally.wrong)}")
-    for name in before:
-        print(f"{name}: {before[name]} at the start, {after[name]} at the end")
-    for words in tally.wrong:
-        print(words)
-    leaked = after["descriptors"] > before["descriptors"] or after["children"] > before["children"]
-    return 1 if tally.wrong or leaked else 0
+def _give_up(*_: object) -> None:
+    raise TimeoutError(f"this life has taken more than {_PATIENCE_S:g} s: it hangs")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

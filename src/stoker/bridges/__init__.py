@@ -1,18 +1,21 @@
 """From a batch of numpy views to the arrays of a framework, and on to a device.
 
-One file a framework, imported with the first batch. May import ``collate``. Knows nothing of workers or
-slots, only that a batch's memory is reused once the last numpy view of it is gone.
+One file a framework, imported with the first batch; ``conveyor`` moves batches ahead. May import ``collate``. Knows
+nothing of workers or slots, only that a batch's memory is reused once the last numpy view of it is gone.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-__all__ = ["Bridge", "Framework", "bridge"]
+from stoker.bridges.conveyor import Conveyor, InFlight, landed
+
+__all__ = ["Bridge", "Conveyor", "Framework", "InFlight", "Move", "bridge", "goes_elsewhere", "landed"]
 
 Framework = Literal["numpy", "torch", "jax", "tensorflow", "tinygrad"]
 
@@ -29,17 +32,52 @@ class Bridge:
         return room.convert(batch, self.device)
 
 
-def bridge(to: Framework | Callable[[Any], Any] | None, device: Any = None) -> Callable[[Any], Any] | None:
+@dataclass(frozen=True)
+class Move:
+    """A batch through the user's own ``to_device``, after what ``to`` makes of it. May give an ``InFlight``."""
+
+    before: Callable[[Any], Any] | None
+    to_device: Callable[..., Any]
+    device: Any
+
+    def __call__(self, batch: Any) -> Any:
+        batch = batch if self.before is None else self.before(batch)
+        return self.to_device(batch, self.device) if self._wants_device() else self.to_device(batch)
+
+    def _wants_device(self) -> bool:
+        try:
+            inspect.signature(self.to_device).bind(None, None)
+        except TypeError:
+            return False
+        except ValueError:  # written in C, and does not say
+            return self.device is not None
+        return True
+
+
+def goes_elsewhere(device: Any, to_device: Callable[..., Any] | None) -> bool:
+    """Whether batches leave the memory they are in, so that it is worth moving them ahead of the consumer."""
+    return to_device is not None or not (device is None or str(device).lower().startswith("cpu"))
+
+
+def bridge(
+    to: Framework | Callable[[Any], Any] | None, device: Any = None, to_device: Callable[..., Any] | None = None
+) -> Callable[[Any], Any] | None:
     """The callable that each batch goes through, or None where batches stay as they are.
 
     Args:
         to: a framework's name, a callable of your own that takes the whole batch, or None.
         device: where the framework is to put the arrays, in its own words: ``"cuda:0"``, ``"gpu:1"``, ...
+        to_device: instead of the framework's own way there: gets the batch, and the device if it takes two arguments.
 
     Raises:
+        TypeError: `to_device` is not callable.
         ValueError: an unknown name, or a device with nothing that could move a batch there.
         ImportError: the framework is not installed.
     """
+    if to_device is not None:
+        if not callable(to_device):
+            raise TypeError(f"to_device={to_device!r}: write a function that takes a batch, or a batch and a device")
+        return Move(bridge(to), to_device, device)
     if to is None or (callable(to) and not isinstance(to, str)):
         _refuse_device(to, device)
         return to
@@ -58,4 +96,6 @@ def _refuse_device(to: object, device: object) -> None:
         return
     if callable(to):
         raise ValueError(f"device={device!r} does nothing for a callable `to`: move the batch in the callable itself")
-    raise ValueError(f'numpy batches have no device={device!r}: write to="torch" (or another framework) beside it')
+    raise ValueError(
+        f'numpy batches have no device={device!r}: write to="torch" (or another framework) or to_device= beside it'
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from stoker.bridges.conveyor import InFlight
 from stoker.collate.tree import map_leaves
 
 
@@ -16,16 +17,40 @@ def convert(batch: Any, device: torch.device | str | int | None) -> Any:
 
     Arrays of types that torch lacks (strings, dates, objects, records) stay numpy.
     """
-    return map_leaves(partial(_convert_leaf, device=None if device is None else torch.device(device)), batch)
+    device = None if device is None else torch.device(device)
+    if device is not None and device.type == "cuda":
+        return _to_cuda(batch, device)
+    return map_leaves(partial(_convert_leaf, device=device), batch)
+
+
+def _to_cuda(batch: Any, device: torch.device) -> InFlight:
+    """On a stream of its own, from pinned memory, so that it goes on beside the consumer's kernels."""
+    stream = _side_stream(device)
+    tensors = map_leaves(partial(_convert_leaf, device=None), batch)
+    with torch.cuda.stream(stream):
+        moved = map_leaves(partial(_copy_pinned, device=device), tensors)
+        copied = stream.record_event()
+    return InFlight(moved, finish=copied.synchronize)
+
+
+@cache
+def _side_stream(device: torch.device) -> Any:
+    return torch.cuda.Stream(device)
+
+
+def _copy_pinned(leaf: Any, device: torch.device) -> Any:
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    moved = leaf.pin_memory().to(device, non_blocking=True)
+    moved.record_stream(torch.cuda.default_stream(device))  # where the consumer's kernels will read it
+    return moved
 
 
 def _convert_leaf(leaf: Any, device: torch.device | None) -> Any:
     tensor = _tensor(leaf) if isinstance(leaf, np.ndarray) else leaf
     if device is None or not isinstance(tensor, torch.Tensor):
         return tensor
-    # CUDA has read ordinary (unpinned) memory by the time an asynchronous copy returns. Other devices
-    # do not promise that, and the memory may be reused as soon as the array is gone.
-    return tensor.to(device, non_blocking=device.type == "cuda" and not tensor.is_pinned())
+    return tensor.to(device)  # blocks: the memory may be reused as soon as the array is gone
 
 
 def _tensor(array: np.ndarray[Any, Any]) -> Any:

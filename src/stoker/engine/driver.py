@@ -47,6 +47,7 @@ class Delivery(NamedTuple):
     made: Made | None = None
     error: BaseException | None = None
     skipped: tuple[Skipped, ...] = ()
+    worker: int = 0
     idle: int = 0
 
 
@@ -56,6 +57,7 @@ class _Due(NamedTuple):
     round: int
     result: Made | Failed
     slot: int
+    worker: int
     idle: int
     copy: bool
     lost: tuple[Skipped, ...]
@@ -98,6 +100,8 @@ class Driver:
         self._largest = 0
         self._due: deque[_Due] = deque()  # the rest of the run that was delivered last
         self._failure: Delivery | None = None
+        self._asked = False  # still so if the last take was interrupted
+        self._interrupted = False
         self._finished = False
         self.is_sound = True  # False if an exception (Ctrl-C) came in the middle of something: use it no more
         self.waited = 0  # nanoseconds for which the last take was blocked
@@ -118,11 +122,13 @@ class Driver:
         for due in self._due:
             self._leases.drop(due.slot)
         self._due.clear()
+        self._failure = None
+        self._interrupted = False
         self._tell(Sought(runs(batches, plan.stride, lambda: self._pacing.size), _samples_of(plan)))
         self.is_sound = True
 
     def take(self) -> Delivery | None:
-        """The next batch, or None when there are no more. Blocks only while no batch is ready."""
+        """The next batch, or None when there are no more or it was interrupted. Blocks only while none is ready."""
         self.waited = 0
         if not self._due:
             self.is_sound = False
@@ -132,6 +138,11 @@ class Driver:
             return self._open(self._due.popleft())
         failure, self._failure = self._failure, None
         return failure
+
+    def interrupt(self) -> None:
+        """From another thread: from now on ``take`` does not wait, and gives None, until the next ``seek``."""
+        self._interrupted = True
+        self._backend.wake()
 
     def pids(self) -> list[int]:
         """The worker processes that are up."""
@@ -148,16 +159,22 @@ class Driver:
         for slot in self._leases.free():
             self._machine.handle(Released(slot))
         self._finished = False
-        self._tell(Asked())
+        if not self._asked:
+            self._asked = True
+            self._tell(Asked())
         self._hear(0)
         if self._is_waiting():
             began = perf_counter_ns()
             while self._is_waiting():
                 self._hear(None)
             self.waited = perf_counter_ns() - began
+        self._asked = self._interrupted and not self._has_found()
 
     def _is_waiting(self) -> bool:
-        return not (self._due or self._failure or self._finished)
+        return not (self._has_found() or self._interrupted)
+
+    def _has_found(self) -> bool:
+        return bool(self._due or self._failure or self._finished)
 
     def _hear(self, timeout: float | None) -> None:
         if self._deadlines is None:
@@ -244,7 +261,7 @@ class Driver:
         idle = answer.idle
         lost = obituary.losses(step.losses, self._plan, step.run) if step.losses else ()
         for start, result in zip(step.run.rounds, answer.results, strict=True):
-            self._due.append(_Due(start, result, answer.slot, idle, step.copy, lost))
+            self._due.append(_Due(start, result, answer.slot, answer.worker, idle, step.copy, lost))
             idle = 0  # counted once a run
 
     def _given_up(self, fail: Fail) -> Delivery:
@@ -269,7 +286,7 @@ class Driver:
             data = map_leaves(_copied, data) if due.copy else data
         except Exception as error:  # no memory for a copy, or an object that can't be unpickled here
             return Delivery(batch, error=error)
-        return Delivery(batch, data, result, None, result.skipped + due.lost, due.idle)
+        return Delivery(batch, data, result, None, result.skipped + due.lost, due.worker, due.idle)
 
     def _length(self) -> int:
         deaths, hung = 0, False

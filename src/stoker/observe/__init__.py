@@ -4,6 +4,6 @@ Imports ``errors``, ``plan``, and ``workers`` for what a worker measures.
 """
 
 from stoker.observe.failures import ErrorPolicy, Failures, OnError
-from stoker.observe.stats import Meter, Stats
+from stoker.observe.stats import Meter, Stats, WorkerStats
 
-__all__ = ["ErrorPolicy", "Failures", "Meter", "OnError", "Stats"]
+__all__ = ["ErrorPolicy", "Failures", "Meter", "OnError", "Stats", "WorkerStats"]

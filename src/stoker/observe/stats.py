@@ -11,6 +11,17 @@ _SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
 
 
 @dataclass(frozen=True)
+class WorkerStats:
+    """What one worker has done, as far as its batches were delivered. Times are in seconds, as in ``Stats``."""
+
+    batches: int = 0
+    samples: int = 0
+    fetching: float = 0.0
+    writing: float = 0.0
+    idling: float = 0.0
+
+
+@dataclass(frozen=True)
 class Stats:
     """What a loader has done since it was started. Times are in seconds.
 
@@ -25,6 +36,8 @@ class Stats:
         fetching: Spent in ``dataset[i]``, over all workers.
         writing: Spent collating and writing into slots, over all workers.
         idling: Spent waiting for a request, over all workers.
+        moving: Spent in ``to`` and on the way to the device; ahead of the consumer where there is a device.
+        by_worker: The same, worker by worker.
     """
 
     batches: int
@@ -37,6 +50,8 @@ class Stats:
     fetching: float
     writing: float
     idling: float
+    moving: float
+    by_worker: tuple[WorkerStats, ...]
 
     @property
     def samples_per_second(self) -> float:
@@ -83,38 +98,47 @@ class Meter:
         self._workers = workers
         self._began = 0
         self._ended = 0
-        self._batches = self._samples = self._skipped = self._nbytes = 0
-        self._waited = self._fetching = self._writing = self._idling = 0
+        self._skipped = self._nbytes = self._waited = self._moving = 0
+        # For each worker: batches, samples, and nanoseconds of fetching, writing, idling.
+        self._by_worker = [[0] * 5 for _ in range(max(workers, 1))]
 
     def begin(self) -> None:
         """The consumer asks for its first batch."""
         if not self._began:
             self._began = perf_counter_ns()
 
-    def delivered(self, made: Made, idle: int, waited: int) -> None:
+    def delivered(self, made: Made, worker: int, idle: int, waited: int, moving: int) -> None:
         packed, samples, _, fetching, writing = made
-        self._batches += 1
-        self._samples += samples
+        own = self._by_worker[worker]
+        own[0] += 1
+        own[1] += samples
+        own[2] += fetching
+        own[3] += writing
+        own[4] += idle
         self._nbytes += packed.nbytes
         self._waited += waited
-        self._fetching += fetching
-        self._writing += writing
-        self._idling += idle
+        self._moving += moving
         self._ended = perf_counter_ns()
 
     def skipped(self, count: int) -> None:
         self._skipped += count
 
     def stats(self) -> Stats:
+        batches, samples, fetching, writing, idling = (sum(column) for column in zip(*self._by_worker, strict=True))
         return Stats(
-            batches=self._batches,
-            samples=self._samples,
+            batches=batches,
+            samples=samples,
             skipped=self._skipped,
             nbytes=self._nbytes,
             workers=self._workers,
             elapsed=max(self._ended - self._began, 0) / 1e9,
             waited=self._waited / 1e9,
-            fetching=self._fetching / 1e9,
-            writing=self._writing / 1e9,
-            idling=self._idling / 1e9,
+            fetching=fetching / 1e9,
+            writing=writing / 1e9,
+            idling=idling / 1e9,
+            moving=self._moving / 1e9,
+            by_worker=tuple(
+                WorkerStats(batches, samples, *(spent / 1e9 for spent in times))
+                for batches, samples, *times in self._by_worker
+            ),
         )

@@ -108,6 +108,9 @@ class Backend(Protocol):
     def wait(self, timeout: float | None) -> list[Answer | Death]:
         """What has come since the last call; where that is nothing, waits so many seconds (None: for ever) for it."""
 
+    def wake(self) -> None:
+        """Makes a ``wait`` that blocks return, with nothing. The only method that another thread may call."""
+
     def place(self, worker: int) -> int:
         """How far it is: a number that changes with each batch it begins. See ``progress``."""
 

@@ -31,6 +31,9 @@ class InlineBackend:
             return []
         return [self._worker.run(self._queue.popleft())]
 
+    def wake(self) -> None:
+        pass
+
     def place(self, worker: int) -> int:
         return self._worker.place[0]
 

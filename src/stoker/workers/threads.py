@@ -33,7 +33,7 @@ class ThreadsBackend:
     def __init__(self, job: Job, slots: Slots) -> None:
         self._job = job
         self._slots = slots
-        self._results: SimpleQueue[Answer | _Ended] = SimpleQueue()
+        self._results: SimpleQueue[Answer | _Ended | None] = SimpleQueue()  # None: nothing, but wake up
         self._threads: dict[int, _Thread] = {}
         self._given_up: list[_Thread] = []
         self._closed = False
@@ -50,14 +50,17 @@ class ThreadsBackend:
         return self._threads[worker].recall()
 
     def wait(self, timeout: float | None) -> list[Answer | Death]:
-        found: list[Answer | Death] = []
+        said = []
         try:
             if timeout != 0:
-                found.append(_news(self._results.get(timeout=timeout)))
+                said.append(self._results.get(timeout=timeout))
             while True:
-                found.append(_news(self._results.get_nowait()))
+                said.append(self._results.get_nowait())
         except Empty:
-            return found
+            return [_news(one) for one in said if one is not None]
+
+    def wake(self) -> None:
+        self._results.put(None)
 
     def place(self, worker: int) -> int:
         return self._threads[worker].worker.place[0]
@@ -103,7 +106,7 @@ def _news(said: Answer | _Ended) -> Answer | Death:
 class _Thread:
     """One worker and its thread."""
 
-    def __init__(self, worker: Worker, results: SimpleQueue[Answer | _Ended]) -> None:
+    def __init__(self, worker: Worker, results: SimpleQueue[Answer | _Ended | None]) -> None:
         self.worker = worker
         self.requests: SimpleQueue[Request | None] = SimpleQueue()
         self._results = results

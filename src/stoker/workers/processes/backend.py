@@ -94,9 +94,14 @@ class ProcessesBackend:
             if left is not None and left <= 0:
                 break
             said, deaths = self._listen(left)
+            if any(one.kind == Say.NOTHING for one in said):
+                deadline = 0.0
             # What they said before they died comes first.
             found = [*self._news(said), *[self._death(worker, ended) for worker, ended in deaths.items()]]
         return found
+
+    def wake(self) -> None:
+        os.write(self._answering, Said(Say.NOTHING, 0).pack())
 
     def place(self, worker: int) -> int:
         return self._board.place(worker)
@@ -124,6 +129,8 @@ class ProcessesBackend:
                     (failed,) = self._results(said).results
                     assert isinstance(failed, Failed)
                     raise failed.error
+                if said.kind == Say.NOTHING:
+                    continue
                 self._untold.append(self._ended(said))
             self._untold.extend(self._death(worker, ended) for worker, ended in deaths.items())
             if self._untold:
@@ -198,7 +205,8 @@ class ProcessesBackend:
         return [
             self._results(said) if said.kind == Say.DONE else self._ended(said)
             for said in answers
-            if said.kind != Say.LENGTH  # asked for once more because another worker had died: answered already
+            # Not those that were answered already: a length may be asked for once more if another worker has died.
+            if said.kind not in (Say.LENGTH, Say.NOTHING)
         ]
 
     def _results(self, said: Said) -> Answer:

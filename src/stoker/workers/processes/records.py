@@ -36,12 +36,16 @@ class Ask(IntEnum):
 
 
 class Say(IntEnum):
-    """Kinds of answer. ``DIED`` is written by whoever started the worker, ``UNBORN`` by whoever could not."""
+    """Kinds of answer. ``DIED`` is written by whoever started the worker, ``UNBORN`` by whoever could not.
+
+    ``NOTHING`` is written by another thread of the consumer, to be woken.
+    """
 
     DONE = 0
     LENGTH = 1
     DIED = 2
     UNBORN = 3
+    NOTHING = 4
 
 
 class Said(NamedTuple):

@@ -1,0 +1,90 @@
+"""The feed: what happens to a batch between the engine and the consumer. Knows no loader, so one can be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+from stoker.bridges import Conveyor, landed
+from stoker.engine import Delivery, Driver
+from stoker.plan import Batch, Plan
+
+
+class Fed(NamedTuple):
+    """What the engine delivered, and what the consumer gets of it: the batch as ``to`` makes it, or an error.
+
+    Times in nanoseconds: ``waited`` for it by the consumer, ``moving`` it to where it shall be.
+    """
+
+    delivery: Delivery
+    data: Any
+    waited: int
+    moving: int
+
+
+class Feed:
+    """Takes batches from the engine and through the bridge, ahead of the consumer if they go to a device.
+
+    Args:
+        driver: The engine, which from now on is used by nobody else.
+        bridge: What each batch goes through, if anything.
+        ahead: Batches to move ahead, in a thread; 0: each is moved when it is asked for.
+    """
+
+    def __init__(self, driver: Driver, bridge: Callable[[Any], Any] | None, ahead: int) -> None:
+        self._driver = driver
+        self._bridge = bridge
+        self._ahead = ahead
+        self._conveyor: Conveyor[Fed] | None = None
+
+    def length(self) -> int:
+        """The dataset's length, as a worker finds it. To be asked for before the first ``seek``."""
+        return self._driver.length()
+
+    def seek(self, batches: Iterator[Batch], plan: Plan, longest_run: int) -> None:
+        """From now on these batches, and nothing of what was before."""
+        self._driver.seek(batches, plan, longest_run)
+        if self._ahead:
+            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
+
+    def take(self) -> Fed:
+        """The next batch. Blocks only while none is ready."""
+        if self._conveyor is None:
+            fed = self._pull()
+            assert fed is not None
+            return fed
+        began = perf_counter_ns()
+        return self._conveyor.take()._replace(waited=perf_counter_ns() - began)
+
+    def halt(self) -> bool:
+        """Ends the thread, if there is one. Whether the engine can be used further: see ``Driver.is_sound``."""
+        if self._conveyor is not None:
+            self._conveyor.stop()
+            self._conveyor = None  # last, so that whoever is interrupted can halt again
+        return self._driver.is_sound
+
+    def pids(self) -> list[int]:
+        return self._driver.pids()
+
+    def close(self) -> None:
+        try:
+            self.halt()
+        finally:
+            self._driver.close()
+
+    def _pull(self) -> Fed | None:
+        delivery = self._driver.take()
+        if delivery is None:
+            return None
+        data = delivery.error or delivery.data
+        is_empty = delivery.made is None or not delivery.made.samples
+        if self._bridge is None or delivery.error is not None or is_empty:
+            return Fed(delivery, data, self._driver.waited, 0)
+        began = perf_counter_ns()
+        try:
+            data = landed(self._bridge(data))
+        except Exception as error:
+            data = error
+        # Without the batch as it was: its memory is free as soon as what became of it is.
+        return Fed(delivery._replace(data=None), data, self._driver.waited, perf_counter_ns() - began)
