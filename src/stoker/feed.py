@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
 from stoker.bridges import Conveyor, landed
 from stoker.engine import Delivery, Driver
 from stoker.plan import Batch, Plan
-
-
-class Fed(NamedTuple):
-    """What the engine delivered, and what the consumer gets of it: the batch as ``to`` makes it, or an error.
-
-    Times in nanoseconds: ``waited`` for it by the consumer, ``moving`` it to where it shall be.
-    """
-
-    delivery: Delivery
-    data: Any
-    waited: int
-    moving: int
 
 
 class Feed:
@@ -36,7 +24,7 @@ class Feed:
         self._driver = driver
         self._bridge = bridge
         self._ahead = ahead
-        self._conveyor: Conveyor[Fed] | None = None
+        self._conveyor: Conveyor[Delivery] | None = None
 
     def length(self) -> int:
         """The dataset's length, as a worker finds it. To be asked for before the first ``seek``."""
@@ -48,14 +36,14 @@ class Feed:
         if self._ahead:
             self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
 
-    def take(self) -> Fed:
+    def take(self) -> Delivery:
         """The next batch. Blocks only while none is ready."""
-        if self._conveyor is None:
-            fed = self._pull()
-            assert fed is not None
-            return fed
-        began = perf_counter_ns()
-        return self._conveyor.take()._replace(waited=perf_counter_ns() - began)
+        if self._conveyor is not None:
+            began = perf_counter_ns()
+            return self._conveyor.take()._replace(waited=perf_counter_ns() - began)
+        delivery = self._pull()
+        assert delivery is not None
+        return delivery
 
     def halt(self) -> bool:
         """Ends the thread, if there is one. Whether the engine can be used further: see ``Driver.is_sound``."""
@@ -73,18 +61,14 @@ class Feed:
         finally:
             self._driver.close()
 
-    def _pull(self) -> Fed | None:
+    def _pull(self) -> Delivery | None:
         delivery = self._driver.take()
-        if delivery is None:
-            return None
-        data = delivery.error or delivery.data
-        is_empty = delivery.made is None or not delivery.made.samples
-        if self._bridge is None or delivery.error is not None or is_empty:
-            return Fed(delivery, data, self._driver.waited, 0)
+        if self._bridge is None or delivery is None or delivery.made is None or not delivery.made.samples:
+            return delivery
         began = perf_counter_ns()
         try:
-            data = landed(self._bridge(data))
+            # In its place, so that its memory is free as soon as what became of it is.
+            delivery = delivery._replace(data=landed(self._bridge(delivery.data)))
         except Exception as error:
-            data = error
-        # Without the batch as it was: its memory is free as soon as what became of it is.
-        return Fed(delivery._replace(data=None), data, self._driver.waited, perf_counter_ns() - began)
+            delivery = delivery._replace(data=None, error=error)
+        return delivery._replace(moving=perf_counter_ns() - began)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from stoker.bridges import Framework, bridge, goes_elsewhere
-from stoker.engine import Driver, Machine
+from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
-from stoker.feed import Fed, Feed
+from stoker.feed import Feed
 from stoker.memory import Slots, limits_explained
 from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
@@ -205,38 +205,37 @@ class Loader(Generic[B]):
             self._failed = None
         self._meter.begin()
         while not self._cursor.at_end(plan):
-            delivery, data, *_ = fed = self._next(plan)
-            self._accept(fed, plan)
+            delivery = self._next(plan)
+            if delivery.skipped or delivery.error is not None:
+                self._note_failures(delivery, plan)
             self._cursor.deliver(delivery.batch, plan)
-            self._cursor.skipped += len(delivery.skipped)
             self._in_step = True
             if delivery.made is not None and delivery.made.samples:  # else all were left out
-                return data  # type: ignore[no-any-return]
+                return delivery.data  # type: ignore[no-any-return]
         self._cursor.next_epoch()
         self._iteration = None
         raise StopIteration
 
-    def _next(self, plan: Plan) -> Fed:
+    def _next(self, plan: Plan) -> Delivery:
         """What comes after the cursor, wherever the engine was. Out of step until the cursor has moved on, too."""
         if not self._in_step:
-            feed = self._started()
-            feed.seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
+            self._started().seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
         assert self._feed is not None
         self._in_step = False  # Ctrl-C may come at any point from here on
-        fed = self._feed.take()
-        if fed.delivery.made is not None:
-            self._meter.delivered(fed.delivery.made, fed.delivery.worker, fed.delivery.idle, fed.waited, fed.moving)
-        return fed
+        delivery = self._feed.take()
+        if delivery.made is not None:
+            self._meter.delivered(delivery.made, delivery.worker, delivery.idle, delivery.waited, delivery.moving)
+        return delivery
 
-    def _accept(self, fed: Fed, plan: Plan) -> None:
-        """Raises the error that comes in the batch's place, and takes note of what was left out of it."""
-        delivery, data, *_ = fed
+    def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
+        """Takes note of what was left out of a batch, and raises the error that comes in its place."""
         try:
             if delivery.skipped:
                 self._meter.skipped(len(delivery.skipped))
                 self._failures.note(delivery.skipped, delivery.batch, plan, self._cursor.skipped)
-            if isinstance(data, BaseException):
-                raise _ordinary(data)
+                self._cursor.skipped += len(delivery.skipped)
+            if delivery.error is not None:
+                raise _ordinary(delivery.error)
         except Exception:
             self._failed = delivery.batch
             self._in_step = True

@@ -39,7 +39,8 @@ HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; furt
 class Delivery(NamedTuple):
     """A batch for the consumer, or the error to raise in its place.
 
-    ``samples``: none if all were left out. ``idle``: what its worker had waited for it.
+    ``made``: None if all its samples were left out. Times in nanoseconds: its worker had been ``idle`` before it, the
+    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge.
     """
 
     batch: Batch
@@ -49,6 +50,8 @@ class Delivery(NamedTuple):
     skipped: tuple[Skipped, ...] = ()
     worker: int = 0
     idle: int = 0
+    waited: int = 0
+    moving: int = 0
 
 
 class _Due(NamedTuple):
@@ -104,7 +107,7 @@ class Driver:
         self._interrupted = False
         self._finished = False
         self.is_sound = True  # False if an exception (Ctrl-C) came in the middle of something: use it no more
-        self.waited = 0  # nanoseconds for which the last take was blocked
+        self._waited = 0  # nanoseconds for which the last take was blocked
         self._carry_out(machine.start())
 
     def length(self) -> int:
@@ -129,7 +132,7 @@ class Driver:
 
     def take(self) -> Delivery | None:
         """The next batch, or None when there are no more or it was interrupted. Blocks only while none is ready."""
-        self.waited = 0
+        self._waited = 0
         if not self._due:
             self.is_sound = False
             self._next_run()
@@ -167,7 +170,7 @@ class Driver:
             began = perf_counter_ns()
             while self._is_waiting():
                 self._hear(None)
-            self.waited = perf_counter_ns() - began
+            self._waited = perf_counter_ns() - began
         self._asked = self._interrupted and not self._has_found()
 
     def _is_waiting(self) -> bool:
@@ -286,7 +289,8 @@ class Driver:
             data = map_leaves(_copied, data) if due.copy else data
         except Exception as error:  # no memory for a copy, or an object that can't be unpickled here
             return Delivery(batch, error=error)
-        return Delivery(batch, data, result, None, result.skipped + due.lost, due.worker, due.idle)
+        skipped = result.skipped + due.lost if result.skipped or due.lost else ()
+        return Delivery(batch, data, result, None, skipped, due.worker, due.idle, self._waited)
 
     def _length(self) -> int:
         deaths, hung = 0, False
