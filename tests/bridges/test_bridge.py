@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from stoker.bridges import Bridge, bridge
+from stoker.bridges import Bridge, bridge, goes_elsewhere
 
 
 def test_none_leaves_batches_as_they_are():
@@ -41,6 +41,17 @@ def test_a_missing_framework_says_what_to_install(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     with pytest.raises(ImportError, match=rf"pip install stoker\[{name}\]"):
         bridge(name, None)
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "cpu:0", "CPU", "/CPU:0", "/device:CPU:0", "TFRT_CPU_0"])
+def test_nothing_is_moved_ahead_to_where_it_is_already(device):
+    assert not goes_elsewhere(device, None)
+    assert goes_elsewhere(device, sorted)
+
+
+@pytest.mark.parametrize("device", ["cuda", "meta", "gpu:1", "/device:GPU:0", 0])
+def test_any_other_device_is_elsewhere(device):
+    assert goes_elsewhere(device, None)
 
 
 def test_a_bridge_pickles():
