@@ -32,6 +32,12 @@ def test_the_lease_is_held_until_the_copy_has_finished(workers):
         assert_same(epochs(loader, 2), epochs(oracle, 2))
 
 
+def test_what_to_makes_is_held_until_the_copy_has_finished():
+    device = FakeDevice(seconds=0.01)
+    with make(device, to=lambda batch: batch + 0) as loader, Loader(Rows(40), 5) as oracle:
+        assert_same(epochs(loader, 2), epochs(oracle, 2))
+
+
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_no_more_are_ahead_than_may_be(most):
     device = FakeDevice()

@@ -39,19 +39,30 @@ class Move:
     before: Callable[[Any], Any] | None
     to_device: Callable[..., Any]
     device: Any
+    takes_device: bool
 
     def __call__(self, batch: Any) -> Any:
         batch = batch if self.before is None else self.before(batch)
-        return self.to_device(batch, self.device) if self._wants_device() else self.to_device(batch)
+        moved = self.to_device(batch, self.device) if self.takes_device else self.to_device(batch)
+        if not isinstance(moved, InFlight) or self.before is None:
+            return moved
 
-    def _wants_device(self) -> bool:
-        try:
-            inspect.signature(self.to_device).bind(None, None)
-        except TypeError:
-            return False
-        except ValueError:  # written in C, and does not say
-            return self.device is not None
-        return True
+        def finish() -> None:
+            moved.finish()
+            del self_made[:]
+
+        self_made = [batch]  # what ``to`` has made is read until the copy is done
+        return InFlight(moved.batch, finish)
+
+
+def _takes_device(to_device: Callable[..., Any], device: Any) -> bool:
+    try:
+        inspect.signature(to_device).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, and does not say
+        return device is not None
+    return True
 
 
 def goes_elsewhere(device: Any, to_device: Callable[..., Any] | None) -> bool:
@@ -79,7 +90,7 @@ def bridge(
     if to_device is not None:
         if not callable(to_device):
             raise TypeError(f"to_device={to_device!r}: write a function that takes a batch, or a batch and a device")
-        return Move(bridge(to), to_device, device)
+        return Move(bridge(to), to_device, device, _takes_device(to_device, device))
     if to is None or (callable(to) and not isinstance(to, str)):
         _refuse_device(to, device)
         return to
