@@ -17,6 +17,8 @@ BENCH := .venv-bench
 PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 BEST_EFFORT := jax tensorflow tinygrad  # extras that the tests use where they install
+# For one of the examples; installed beside $(TORCH), so that it brings no other.
+FABRIC := lightning-fabric==2.6.6
 MINUTES ?= 5
 
 .PHONY: help demo test bench soak lint format clean
@@ -47,7 +49,7 @@ soak: $(TEST)/.ready  ## hours in minutes: MINUTES=5
 
 clean:  ## remove environments and caches
 	rm -rf .venv-demo .venv-bench .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for a finished environment; a change of what it was made from makes it again.
 
@@ -71,6 +73,8 @@ ifeq ($(VERSION),3.11)
 		echo "installing stoker[$$extra] into $(TEST) (half a minute the first time)"; \
 		$(TEST)/bin/python $(PIP) -e ".[$$extra]" || echo "$$extra DID NOT INSTALL: its tests will be skipped"; \
 	done
+	@echo "installing $(FABRIC) into $(TEST) (half a minute the first time)"
+	@$(TEST)/bin/python $(PIP) $(TORCH) $(FABRIC) || echo "$(FABRIC) DID NOT INSTALL: its example will not be tested"
 else
 	@echo "torch, jax, tensorflow and tinygrad are tested on Python 3.11 only: here their tests will be skipped"
 endif
@@ -87,7 +91,7 @@ $(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt
 
 # Bytecode once and for all: where PYTHONDONTWRITEBYTECODE is set, each start would else compile everything again.
 define compile
-	@$(1)/bin/python -m compileall -q src tests benchmarks
+	@$(1)/bin/python -m compileall -q src tests benchmarks examples
 endef
 
 define make-venv

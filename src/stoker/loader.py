@@ -54,8 +54,9 @@ class Loader(Generic[B]):
             and append index, epoch, error and traceback to a JSON-lines file, for ``stoker replay``.
         max_errors: Samples that may be left out in an epoch, as a count or as a share (a float); None: all but one.
         quarantine: That file; None: ``quarantine.jsonl``.
-        timeout: Seconds that a worker may take for a batch, and for making the dataset, before its stack is logged
-            and another takes its place. None: any time. Inline, nobody is there to look at the clock.
+        timeout: Seconds that a worker may take for a batch, and ten times that (at least 5 s) for making the dataset,
+            before its stack is logged and another takes its place. None: any time. Inline, nobody is there to look
+            at the clock.
         max_deaths: Workers that may die over one batch before it is given up.
         in_order: False: batches come as they are finished, each still just once an epoch.
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad", or a callable that gets each batch.

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import os
+import shutil
+import warnings
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
-_COMMON = ["bool", "uint8", "int8", "uint16", "uint32", "int32", "int64", "float16", "float32", "float64"]
+_INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+_COMMON = ["bool", *_INTEGERS, "float16", "float32", "float64"]
 _FOREIGN = {
     "bytes": "S3",
     "str": "U3",
@@ -25,6 +32,69 @@ def pytest_collection_finish() -> None:
     """Collecting these tests imports four frameworks: keep their objects out of each later gc.collect()."""
     gc.collect()
     gc.freeze()
+
+
+@dataclass(frozen=True)
+class Framework:
+    """How to look at one framework's arrays. ``address`` is None where it always copies."""
+
+    name: str
+    array: type
+    values: Callable[[Any], np.ndarray]
+    address: Callable[[Any], int] | None
+
+
+def _torch() -> Framework:
+    torch = importlib.import_module("torch")
+    return Framework("torch", torch.Tensor, lambda tensor: tensor.numpy().copy(), lambda tensor: tensor.data_ptr())
+
+
+def _jax() -> Framework:
+    jax = importlib.import_module("jax")
+    return Framework("jax", jax.Array, lambda array: np.array(array), lambda array: array.unsafe_buffer_pointer())
+
+
+def _tensorflow() -> Framework:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own deprecations, at import
+        tf = importlib.import_module("tensorflow")
+    own = lambda tensor: np.asarray(memoryview(tensor))  # noqa: E731  # its memory itself, as tensor.numpy() need not be
+    return Framework("tensorflow", tf.Tensor, lambda tensor: own(tensor).copy(), lambda tensor: own(tensor).ctypes.data)
+
+
+def _tinygrad() -> Framework:
+    if shutil.which("clang") is None:
+        os.environ.setdefault("DEV", "PYTHON")  # tinygrad's CPU device needs clang; this one needs nothing
+    tinygrad = importlib.import_module("tinygrad")
+    return Framework("tinygrad", tinygrad.Tensor, lambda tensor: tensor.numpy().copy(), None)
+
+
+_FRAMEWORKS = {"torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "tinygrad": _tinygrad}
+
+
+def _look_at(name: str) -> Framework:
+    if find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    return _FRAMEWORKS[name]()
+
+
+@pytest.fixture
+def installed() -> Callable[[str], Framework]:
+    """Looks at a framework by its name, or skips the test."""
+    return _look_at
+
+
+@pytest.fixture(params=_FRAMEWORKS)
+def framework(request: pytest.FixtureRequest) -> Framework:
+    """Each framework that is installed."""
+    return _look_at(request.param)
+
+
+@pytest.fixture(params=["torch", "jax", "tensorflow"])
+def sharing_framework(request: pytest.FixtureRequest) -> Framework:
+    """Each framework that is installed and promises tensors over the batch's own memory."""
+    return _look_at(request.param)
 
 
 @pytest.fixture(params=_COMMON)

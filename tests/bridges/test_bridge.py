@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
-from stoker.bridges import Bridge, bridge
+from stoker.bridges import Bridge, bridge, goes_elsewhere
 
 
 def test_none_leaves_batches_as_they_are():
@@ -42,18 +43,49 @@ def test_a_missing_framework_says_what_to_install(name, monkeypatch):
         bridge(name, None)
 
 
+@pytest.mark.parametrize("device", [None, "cpu", "cpu:0", "CPU", "/CPU:0", "/device:CPU:0", "TFRT_CPU_0"])
+def test_nothing_is_moved_ahead_to_where_it_is_already(device):
+    assert not goes_elsewhere(device, None)
+    assert goes_elsewhere(device, sorted)
+
+
+@pytest.mark.parametrize("device", ["cuda", "meta", "gpu:1", "/device:GPU:0", 0])
+def test_any_other_device_is_elsewhere(device):
+    assert goes_elsewhere(device, None)
+
+
 def test_a_bridge_pickles():
     assert pickle.loads(pickle.dumps(Bridge("torch", "cuda:1"))) == Bridge("torch", "cuda:1")
 
 
-def test_a_framework_is_imported_with_the_first_batch_only():
-    pytest.importorskip("torch", reason="torch is not installed")
-    script = (
-        "import sys, numpy as np\n"
-        "from stoker.bridges import bridge\n"
-        "cross = bridge('torch')\n"
-        "assert 'torch' not in sys.modules\n"
-        "cross(np.zeros(2))\n"
-        "assert 'torch' in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+SCRIPT = """
+import sys
+import stoker
+
+class Workers:
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        return "NAME" in sys.modules
+
+loader = stoker.Loader(Workers(), 2, workers=2, to="NAME", device=DEVICE)
+assert "NAME" not in sys.modules, "imported by the loader"
+batch = next(iter(loader))
+assert "NAME" in sys.modules
+assert type(batch).__module__.split(".")[0] in ("NAME", "jaxlib"), type(batch)
+assert batch.numpy().tolist() == [False, False] if "NAME" != "jax" else not batch.any(), "imported by a worker"
+others = {"torch", "jax", "tensorflow", "tinygrad"} - {"NAME"}
+if "NAME" == "tensorflow":
+    others.remove("jax")  # it looks for JAX itself
+assert not others & sys.modules.keys(), others & sys.modules.keys()
+loader.close()
+"""
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow", "tinygrad"])
+def test_a_framework_is_imported_with_the_first_batch_and_by_the_consumer_only(name):
+    if find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    device = "'PYTHON'" if name == "tinygrad" else "None"
+    script = SCRIPT.replace("NAME", name).replace("DEVICE", device)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)

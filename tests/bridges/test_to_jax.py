@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
+from stoker import Loader
 from stoker.bridges import bridge
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
@@ -44,6 +49,35 @@ def test_copies_are_finished_when_the_bridge_returns(make_leaf, is_held, dtype, 
     del leaf
     np.testing.assert_array_equal(np.asarray(array), expected)
     assert not held()
+
+
+def test_a_computation_under_way_keeps_the_memory_that_it_reads():
+    """JAX returns before it has computed: by then nobody but JAX knows of the batch, and the workers go on."""
+    data = np.repeat(np.arange(64, dtype=np.float32), 20_000).reshape(64, 20_000)
+
+    @jax.jit
+    def late(batch):
+        first = jax.lax.fori_loop(0, 20, lambda _, x: jax.numpy.sin(x) + 1, batch)  # something to be busy with
+        return (first * 0 + batch).sum(axis=1)
+
+    with Loader(data, 4, workers=2, prefetch=1, to="jax") as loader:
+        results = [late(batch) for _ in range(3) for batch in loader]
+    np.testing.assert_array_equal(np.concatenate(results), np.tile(data.sum(axis=1), 3))
+
+
+def test_with_x64_enabled_64_bit_types_are_kept_and_shared():
+    script = (
+        "import numpy as np, stoker\n"
+        "with stoker.Loader(np.arange(1 << 40, (1 << 40) + 8), 4, workers=2, to='jax') as loader:\n"
+        "    for batch in loader:\n"
+        "        assert batch.dtype == np.int64\n"
+        "        address = batch.unsafe_buffer_pointer()\n"
+        "        maps = [line.split()[0].split('-') for line in open('/proc/self/maps') if 'memfd:stoker' in line]\n"
+        "        assert any(int(low, 16) <= address < int(high, 16) for low, high in maps)\n"
+        "        assert int(batch[0]) >= 1 << 40\n"
+    )
+    surroundings = os.environ | {"JAX_ENABLE_X64": "1"}
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100, env=surroundings)
 
 
 def test_types_that_jax_lacks_stay_numpy(foreign_array):

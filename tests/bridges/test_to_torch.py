@@ -57,6 +57,15 @@ def test_tensors_and_other_leaves_stay_as_they_are():
     assert out["none"] is None
 
 
+def test_the_meta_device_lets_the_memory_go_at_once(make_leaf, is_held):
+    leaf = make_leaf((4, 3), "int16")
+    held = is_held(leaf)
+    tensor = bridge("torch", "meta")({"x": leaf})["x"]
+    del leaf
+    assert (tensor.device.type, tensor.dtype, tuple(tensor.shape)) == ("meta", torch.int16, (4, 3))
+    assert not held()
+
+
 @pytest.mark.parametrize("device", ["meta", torch.device("meta")], ids=str)
 def test_arrays_and_tensors_move_to_the_device(make_leaf, device):
     out = bridge("torch", device)([make_leaf((2,), "float32"), torch.zeros(3), "name"])

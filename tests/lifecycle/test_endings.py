@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import textwrap
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from stoker import Loader, Processes, Threads
@@ -225,3 +227,31 @@ def test_a_close_that_was_interrupted_can_be_finished(workers, monkeypatch, tmp_
         for thread in threading.enumerate():
             if thread.name.startswith("stoker"):
                 thread.join()
+
+
+def test_a_thread_that_outlives_its_loader_draws_from_its_own_generators(monkeypatch):
+    """Else it would draw from those of the process, in the midst of what the consumer itself makes with them."""
+    monkeypatch.setattr("stoker.workers.threads._JOIN_S", 0.01)
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Patient(Rows):
+        def __getitem__(self, index):
+            begun.set()
+            go_on.wait()
+            return random.random() + np.random.rand()
+
+    loader = Loader(Patient(1), 1, workers=Threads(1))
+    iterator = iter(loader)
+    ctrl_c = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    assert begun.is_set()
+    (worker,) = [thread for thread in threading.enumerate() if thread.name.startswith("stoker")]
+    loader.close()
+    random.seed(1)
+    np.random.seed(1)
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    go_on.set()
+    worker.join()
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before

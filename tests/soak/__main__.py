@@ -94,7 +94,7 @@ def _live(life: Life, chance: random.Random, tally: Tally) -> None:
     signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            (Sharding(life, chance, tally) if life.shards else Reading(life, chance, tally, Path(folder))).run()
+            (Sharding if life.shards else Reading)(life, chance, tally, Path(folder)).run()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import signal
+import threading
 from collections import Counter
 from typing import Any
 
 import psutil
 
-from stoker.testing.faults import Pause
+from stoker.testing.faults import Pause, opened
 
 KILLS = ("SIGKILL", "SIGSEGV", "SIGTERM")
 NURSERY = "SIGKILL of the nursery"
+BOTH = "SIGKILL of a worker and the nursery"
 STOP = "SIGSTOP"
 _PAUSE_S = 0.01, 0.3  # from, to
+_LATER_S = 0.0, 0.03  # after the batch before which it was decided
 
 
 class Harm:
@@ -35,40 +37,58 @@ class Harm:
         self._often = often
         self._faults = faults
         self._pauses: list[Pause] = []
+        self._timers: list[threading.Timer] = []
 
     def strike(self, loaders: list[Any]) -> None:
         """Perhaps harms a worker of one of these."""
         if not self._kinds or self._chance.random() >= self._often:
             return
         kind, pids = self._chance.choice(self._kinds), self._chance.choice(loaders).worker_pids
-        if kind == NURSERY:
-            self._kill(nurseries(), signal.SIGKILL, kind)
-        elif kind == STOP:
-            self._stop(pids)
-        else:
-            self._kill(pids, signal.Signals[kind], kind)
+        victim = self._one_of(nurseries() if kind == NURSERY else pids)
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            if victim and kind == STOP:
+                self._stop(victim)
+            elif victim and self._chance.random() < 0.5:
+                self._kill(kind, victim)
+            elif victim:
+                self._kill_later(kind, victim)
 
     def end(self) -> None:
-        """Nobody stays stopped."""
+        """Nobody stays stopped, and no kill comes any more."""
+        while self._timers:
+            timer = self._timers.pop()
+            timer.cancel()
+            timer.join()
         while self._pauses:
             self._pauses.pop().end()
 
-    def _kill(self, pids: list[int], number: signal.Signals, kind: str) -> None:
-        pid = self._alive(pids)
-        if pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-                self._faults[kind] += 1
+    def _kill_later(self, kind: str, pid: int) -> None:
+        """When the consumer may be waiting, and not between two batches."""
 
-    def _stop(self, pids: list[int]) -> None:
-        pid = self._alive(pids)
-        if pid:
+        def kill() -> None:
             with contextlib.suppress(ProcessLookupError):
-                self._pauses.append(Pause(os.pidfd_open(pid), self._chance.uniform(*_PAUSE_S)))
-                self._faults[STOP] += 1
+                self._kill(kind, pid)
 
-    def _alive(self, pids: list[int]) -> int:
-        """One of them; 0 if there is none. What has died and was not noticed yet does not count."""
+        timer = threading.Timer(self._chance.uniform(*_LATER_S), kill)
+        timer.name, timer.daemon = "stoker-soak", True
+        timer.start()
+        self._timers.append(timer)
+
+    def _kill(self, kind: str, pid: int) -> None:
+        with opened(pid) as pidfd:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL if kind in (NURSERY, BOTH) else signal.Signals[kind])
+        self._faults[kind] += 1
+        for nursery in nurseries() if kind == BOTH else ():
+            with opened(nursery) as pidfd:
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    def _stop(self, pid: int) -> None:
+        with opened(pid) as pidfd:
+            self._pauses.append(Pause(pidfd, self._chance.uniform(*_PAUSE_S)))
+        self._faults[STOP] += 1
+
+    def _one_of(self, pids: list[int]) -> int:
+        """0 if there is none. What has died and was not noticed yet does not count."""
         pid = self._chance.choice(pids) if pids else 0
         try:
             return pid if pid and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else 0

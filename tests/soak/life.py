@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stoker import Inline, Loader, Processes, Threads
 from tests.soak.dataset import Troubled
-from tests.soak.harm import KILLS, NURSERY, STOP
+from tests.soak.harm import BOTH, KILLS, NURSERY, STOP
 
 Draw = Callable[[random.Random], Any]
 
@@ -74,6 +75,10 @@ class Life:
         plan = {key: value for key, value in self.plan.items() if key != "in_order"}
         return Loader(self.dataset.tamed(), workers=Inline(), **plan, **policy, **options)
 
+    def quarantine(self, file: Path) -> dict[str, Any]:
+        """The option for that file, if there is to be one."""
+        return {"quarantine": file} if self.policy.get("on_error") == "quarantine" else {}
+
     def order(self) -> Loader[Any]:
         """The bare indices, one by one, in the order of each epoch."""
         plan = {key: self.plan[key] for key in ("shuffle", "seed")}
@@ -98,7 +103,7 @@ def killed(chance: random.Random) -> Life:
         plan,
         policy | {"max_deaths": _MANY},
         epochs=chance.choice([2, 3]),
-        harms=(*KILLS, *KILLS, STOP, STOP, NURSERY),
+        harms=(*KILLS, *KILLS, STOP, STOP, NURSERY, BOTH),
         often=chance.choice([0.0, 0.05, 0.1, 0.3]),
     )
 
@@ -140,7 +145,7 @@ def sharded(chance: random.Random) -> Life:
         policy | {"max_deaths": _MANY},
         workers=few_workers,
         shards=True,
-        harms=(*KILLS, STOP, NURSERY),
+        harms=(*KILLS, STOP, NURSERY, BOTH),
         often=chance.choice([0.0, 0.05, 0.1]),
     )
 

@@ -29,7 +29,7 @@ class Reading:
         self._life = life
         self._chance = chance
         self._tally = tally
-        self._folder = folder
+        self._expected, self._got = folder / "expected.jsonl", folder / "got.jsonl"  # quarantine files
         self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=life.plan["in_order"])
         self._held: list[tuple[int, Any]] = []
@@ -39,7 +39,7 @@ class Reading:
     def run(self) -> None:
         self._ask_the_oracle()
         while self._state is None or self._state["epoch"] < self._life.epochs:
-            with self._life.loader(self._chance, **self._file("got")) as loader:
+            with self._life.loader(self._chance, **self._life.quarantine(self._got)) as loader:
                 self._tally.loaders += 1
                 try:
                     for _ in range(self._chance.choice([1, 1, 2])):
@@ -52,12 +52,12 @@ class Reading:
         self._tally.judge(self._ledger.verdict(), self._ledger.details)
 
     def _ask_the_oracle(self) -> None:
-        with self._life.oracle(**self._file("expected")) as oracle:
+        with self._life.oracle(**self._life.quarantine(self._expected)) as oracle:
             for epoch in range(self._life.epochs):
                 for batch in oracle:
                     self._ledger.expect_batch(epoch, batch)
             self._tally.left_out += oracle.stats().skipped
-        expected = read_quarantine(self._folder / "expected.jsonl")
+        expected = _read_quarantine(self._expected)
         self._tally.faults["deadly sample"] += sum(index in self._life.dataset.deadly for _, index, _ in expected)
         if self._life.dataset.hanging:
             self._tally.faults["hanging sample"] += oracle.stats().skipped
@@ -97,16 +97,9 @@ class Reading:
         while len(self._held) > keep:
             self._ledger.check(*self._held.pop(self._chance.randrange(len(self._held))))
 
-    def _file(self, name: str) -> dict[str, Any]:
-        if self._life.policy.get("on_error") != "quarantine":
-            return {}
-        return {"quarantine": self._folder / f"{name}.jsonl"}
-
     def _compare_quarantines(self) -> None:
         """Written down is what was left out, no less and no more, and why. What a crash forgot comes twice."""
-        if not self._file("got"):
-            return
-        expected, got = (read_quarantine(self._file(name)["quarantine"]) for name in ("expected", "got"))
+        expected, got = _read_quarantine(self._expected), _read_quarantine(self._got)
         deadly = self._life.dataset.deadly
         told = {(epoch, index, "WorkerDied" if index in deadly else error) for epoch, index, error in expected}
         got = {entry for entry in got if entry[0] < self._life.epochs}
@@ -115,7 +108,7 @@ class Reading:
             self._tally.wrong.append(f"quarantine: missing {sorted(told - got)}, too many {sorted(got - told)}")
 
 
-def read_quarantine(file: Path) -> set[tuple[int, int, str]]:
+def _read_quarantine(file: Path) -> set[tuple[int, int, str]]:
     """Epoch, index, and the error's type."""
     if not file.exists():
         return set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from stoker import Loader
@@ -29,12 +30,13 @@ def rounds(order: list[int], position: int, batch_size: int, count: int, drop_la
 
 
 class Sharding:
-    """One life, from its first round to its last."""
+    """One life, from its first round to its last. ``folder``: for a quarantine file."""
 
-    def __init__(self, life: Life, chance: random.Random, tally: Tally) -> None:
+    def __init__(self, life: Life, chance: random.Random, tally: Tally, folder: Path) -> None:
         self._life = life
         self._chance = chance
         self._tally = tally
+        self._options = life.quarantine(folder / "got.jsonl")
         self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=True)
         self._size = life.plan["batch_size"] or 1
@@ -52,8 +54,8 @@ class Sharding:
                 self._tally.reshards += count != self._count
             self._count = count
             with ExitStack() as opened:
-                shards = [(k, count) for k in range(count)]
-                loaders = [opened.enter_context(self._life.loader(self._chance, shard=shard)) for shard in shards]
+                made = [self._life.loader(self._chance, shard=(k, count), **self._options) for k in range(count)]
+                loaders = [opened.enter_context(loader) for loader in made]
                 self._tally.loaders += count
                 opened.callback(self._harm.end)
                 self._read(loaders)
@@ -66,8 +68,13 @@ class Sharding:
                 loader.load_state_dict(self._state)
         iterators = [iter(loader) for loader in loaders]
         stop = self._chance.randrange(1, 40)
-        plan = self._orders[self._epoch], self._position, self._size, len(loaders), self._life.plan["drop_last"]
-        for number, expected in enumerate(rounds(*plan)):
+        left = self._rounds_left(len(loaders))
+        if not left and self._state is not None:  # fewer samples are left than these shards would take: they go on
+            self._epoch, self._position = self._epoch + 1, 0
+            if self._epoch == self._life.epochs:
+                return
+            left = self._rounds_left(len(loaders))
+        for number, expected in enumerate(left):
             if number == stop:
                 self._position += number * self._size * len(loaders)
                 break
@@ -77,6 +84,10 @@ class Sharding:
         else:
             self._finish(iterators)
         self._state = through_json(self._chance.choice(loaders).state_dict())
+
+    def _rounds_left(self, count: int) -> list[list[Indices]]:
+        drop_last = self._life.plan["drop_last"]
+        return list(rounds(self._orders[self._epoch], self._position, self._size, count, drop_last))
 
     def _take(self, iterator: Iterator[Any], indices: Indices) -> None:
         failing = self._life.dataset.failing

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from itertools import pairwise
 
 import psutil
 import pytest
 
 from stoker import Inline, Loader, Processes, Threads, WorkerDied
-from stoker.testing import assert_survives, chaos
+from stoker.testing import assert_survives, chaos, faults
 from tests.datasets import Augmented, Rows
 from tests.testing.fakes import Counting, LosesOneADeath, RepeatsOneADeath, Sleepy
 
@@ -21,7 +20,7 @@ NAMES = {"SIGKILL", "SIGSEGV", "SIGSTOP"}
 
 @pytest.fixture
 def only_stops(monkeypatch):
-    monkeypatch.setattr(sys.modules["stoker.testing.faults"], "_KINDS", (signal.SIGSTOP,))
+    monkeypatch.setattr(faults, "_KINDS", (signal.SIGSTOP,))
 
 
 def stopped(pids) -> list[int]:
@@ -68,13 +67,14 @@ def test_no_worker_stays_stopped_when_the_loop_is_broken_off(only_stops):
 def test_kills_are_spread_so_that_no_batch_meets_three(monkeypatch):
     """By contract three deaths over one batch are the end of it."""
     killed, taken = [], 0
-    kill = os.kill
+    opened = faults.opened
 
-    def noting(pid, number):
+    def noting(pid):
         killed.append((taken, pid))
-        kill(pid, number)
+        return opened(pid)
 
-    monkeypatch.setattr(os, "kill", noting)
+    monkeypatch.setattr(faults, "opened", noting)
+    monkeypatch.setattr(faults, "_KINDS", (signal.SIGKILL, signal.SIGSEGV))
     with Loader(Sleepy(400), 4, workers=3) as loader:
         for _ in chaos(loader, faults=1.0, seed=1):
             taken += 1
@@ -91,12 +91,19 @@ def test_a_batch_that_is_given_up_all_the_same_is_explained():
     assert "raise max_deaths" in "".join(caught.value.__notes__)
 
 
+def test_a_stranger_is_never_harmed():
+    """A number that a worker had may be another process's by now."""
+    for pid in (1, os.getppid()):
+        with pytest.raises(ProcessLookupError), faults.opened(pid):
+            pass
+
+
 def test_what_is_no_loader_or_no_chance_is_told():
     with pytest.raises(TypeError, match="list, which has no stats"):
         chaos([1, 2])
-    for faults in (-0.1, 1.5, True, "often"):
+    for often in (-0.1, 1.5, True, "often"):
         with Loader(Rows(8), 4) as loader, pytest.raises(ValueError, match=r"from 0\.0 to 1\.0"):
-            chaos(loader, faults=faults)
+            chaos(loader, faults=often)
 
 
 @pytest.mark.parametrize("start", STARTS)

@@ -56,7 +56,9 @@ class Move:
 
 def goes_elsewhere(device: Any, to_device: Callable[..., Any] | None) -> bool:
     """Whether batches leave the memory they are in, so that it is worth moving them ahead of the consumer."""
-    return to_device is not None or not (device is None or str(device).lower().startswith("cpu"))
+    if to_device is not None or device is None:
+        return to_device is not None
+    return "cpu" not in str(device).lower()  # each has its own words: cpu:0, CPU, /device:CPU:0, TFRT_CPU_0
 
 
 def bridge(

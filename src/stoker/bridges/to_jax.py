@@ -21,7 +21,7 @@ from stoker.collate.tree import map_leaves
 def convert(batch: Any, device: Any) -> Any:
     """The batch with each array as a JAX array, on the device or sharding if there is one.
 
-    Arrays of types that JAX lacks (strings, dates, objects, records) stay numpy.
+    Arrays of types that JAX lacks (strings, dates, objects, records) stay numpy, and so do masked ones.
     """
     return map_leaves(partial(_convert_leaf, device=_device(device)), batch)
 

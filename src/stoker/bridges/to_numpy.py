@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stoker.collate.columns import is_plain
+from stoker.collate.tensors import is_tensor, tensor_as_array, tensor_dtype
 from stoker.collate.tree import map_leaves
 
 
@@ -27,8 +29,25 @@ def as_array(leaf: Any) -> Any:
 
 
 def as_native_array(leaf: Any) -> np.ndarray[Any, Any] | None:
-    """An array or tensor in this machine's byte order, as frameworks need it; None for any other leaf."""
+    """An array or tensor in this machine's byte order, as frameworks need it; None for any other leaf.
+
+    Masked arrays are other leaves: no framework has masks, and none should be lost on the way.
+    """
     array = as_array(leaf)
-    if not isinstance(array, np.ndarray):
+    if is_tensor(array):
+        array = _narrow_array(array)
+    if not isinstance(array, np.ndarray) or not is_plain(array):
         return None
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _narrow_array(tensor: Any) -> np.ndarray[Any, Any] | None:
+    """A tensor of bfloat16 or float8 as an array over the same memory. The types come with JAX and TensorFlow."""
+    try:
+        import ml_dtypes
+
+        narrow = np.dtype(getattr(ml_dtypes, tensor_dtype(tensor)))
+    except (ImportError, AttributeError):
+        return None
+    array: np.ndarray[Any, Any] = tensor_as_array(tensor).view(narrow)
+    return array

@@ -12,19 +12,20 @@ from stoker.bridges.to_numpy import as_native_array
 from stoker.collate.tree import map_leaves
 
 _ALIGNMENT_BYTES = 64  # TensorFlow's kernels load whole vectors; DLPack does not check this for it
+_NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # to numpy they are of no kind
 
 
 def convert(batch: Any, device: str | None) -> Any:
     """The batch with each array as a tensor, on the device if there is one.
 
-    Strings, dates, objects and records stay as they are.
+    Strings, dates, objects, records and masked arrays stay as they are.
     """
     return map_leaves(partial(_convert_leaf, device=device), batch)
 
 
 def _convert_leaf(leaf: Any, device: str | None) -> Any:
     source = as_native_array(leaf)
-    if source is None or source.dtype.kind not in "biufc":
+    if source is None or not (source.dtype.kind in "biufc" or source.dtype.name in _NARROW):
         return leaf
     try:
         tensor = _shared_or_copied(source)

@@ -9,13 +9,16 @@ import numpy as np
 import torch
 
 from stoker.bridges.conveyor import InFlight
+from stoker.collate.columns import is_plain
 from stoker.collate.tree import map_leaves
+
+_NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # torch has them, and so has numpy where ml_dtypes is
 
 
 def convert(batch: Any, device: torch.device | str | int | None) -> Any:
     """The batch with each array as a tensor, on the device if there is one.
 
-    Arrays of types that torch lacks (strings, dates, objects, records) stay numpy.
+    Arrays of types that torch lacks (strings, dates, objects, records) stay numpy, and so do masked ones.
     """
     device = None if device is None else torch.device(device)
     if device is not None and device.type == "cuda":
@@ -47,7 +50,7 @@ def _copy_pinned(leaf: Any, device: torch.device) -> Any:
 
 
 def _convert_leaf(leaf: Any, device: torch.device | None) -> Any:
-    tensor = _tensor(leaf) if isinstance(leaf, np.ndarray) else leaf
+    tensor = _tensor(leaf) if isinstance(leaf, np.ndarray) and is_plain(leaf) else leaf
     if device is None or not isinstance(tensor, torch.Tensor):
         return tensor
     return tensor.to(device)  # blocks: the memory may be reused as soon as the array is gone
@@ -59,6 +62,8 @@ def _tensor(array: np.ndarray[Any, Any]) -> Any:
     try:
         return torch.from_numpy(array)
     except TypeError:
-        return array
+        if array.dtype.name not in _NARROW:
+            return array
+        return _tensor(array.view(f"u{array.itemsize}")).view(getattr(torch, array.dtype.name))
     except ValueError:  # negative or odd strides, or the other byte order: torch needs a plain copy
         return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))

@@ -7,10 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
-from stoker.workers.progress import NOT_UP
+from stoker.workers.progress import MAKING_THE_DATASET, NOT_UP
 
 _START_S = 60.0  # for a process to be up, imports of the user's modules included, if the timeout is not longer
+_MAKING_FACTOR = 10  # times the timeout of a batch, for making the dataset,
+_MAKING_S = 5.0  # and this at least: imports may be part of it
 _STACK_S = 1.0  # for a worker that is being ended to write down its stack
+
+
+def limit_at(place: int, timeout: float) -> float:
+    """Seconds that a worker may stay there."""
+    if place == NOT_UP:
+        return max(_START_S, timeout)
+    return max(_MAKING_FACTOR * timeout, _MAKING_S) if place == MAKING_THE_DATASET else timeout
 
 
 @dataclass(slots=True)
@@ -64,7 +73,7 @@ class Deadlines:
             self._renew(worker, watch)
             return False
         watch.look_again = now + self._timeout
-        if watch.place == NOT_UP and now - watch.since < _START_S and not watch.ends:
+        if now - watch.since < limit_at(watch.place, self._timeout) and not watch.ends:
             return False
         watch.ends += 1
         watch.look_again = now + _STACK_S if watch.ends == 1 else math.inf

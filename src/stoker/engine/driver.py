@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from stoker.collate.tree import map_leaves
 from stoker.engine import obituary
-from stoker.engine.deadlines import Deadlines
+from stoker.engine.deadlines import Deadlines, limit_at
 from stoker.engine.machine import Machine
 from stoker.engine.messages import (
     Asked,
@@ -207,7 +207,12 @@ class Driver:
         """Tells a worker that was ended because it hung from one that died of itself."""
         if self._deadlines is None or not self._deadlines.died(death.worker):
             return death
-        return death._replace(cause=f"a timeout: it took more than {self._timeout:g} s", likely="it hangs")
+        return self._hung(death)
+
+    def _hung(self, death: Death) -> Death:
+        assert self._timeout is not None
+        limit = max(self._timeout, limit_at(death.place, self._timeout))
+        return death._replace(cause=f"a timeout: it took more than {limit:g} s", likely="it hangs")
 
     def _note(self, answer: Answer) -> None:
         """Learns from an answer how large slots are and how long runs should be."""
@@ -293,21 +298,29 @@ class Driver:
         return Delivery(batch, data, result, None, skipped, due.worker, due.idle, self._waited)
 
     def _length(self) -> int:
-        deaths, hung = 0, False
+        deaths = 0
+        self._watch_worker_0()
         while True:
-            found = self._backend.length(self._timeout)
+            found = self._backend.length(self._deadlines.left() if self._deadlines else None)
             if isinstance(found, int):
+                if self._deadlines is not None:
+                    self._deadlines.answered(0)
                 return found
             if found is None:
-                self._backend.end(0, at_once=hung)
-                hung = True
+                self._end_the_overdue()
                 continue
-            death = found._replace(cause=f"a timeout: it took more than {self._timeout:g} s") if hung else found
-            deaths, hung = deaths + 1, False
+            death = self._judged(found)
+            deaths += 1
             if deaths >= self._deaths_allowed:
                 raise obituary.unmakeable(death, deaths)
             obituary.log_death(death, None, None)
             self._backend.start(death.worker)
+            if death.worker == 0:
+                self._watch_worker_0()
+
+    def _watch_worker_0(self) -> None:
+        if self._deadlines is not None:
+            self._deadlines.sent(0)
 
 
 def _samples_of(plan: Plan) -> Callable[[Run], int]:

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import stoker
@@ -124,7 +125,8 @@ class Chaos:
 
     def _kill(self, pid: int, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself just now: another time
-            os.kill(pid, number)
+            with opened(pid) as pidfd:
+                signal.pidfd_send_signal(pidfd, number)
             self._killed, self._since = pid, 0
             self._done(number)
 
@@ -132,8 +134,8 @@ class Chaos:
         for pause in [pause for pause in self._pauses if pause.is_over]:
             pause.end()
             self._pauses.remove(pause)
-        with contextlib.suppress(ProcessLookupError):
-            self._pauses.append(Pause(os.pidfd_open(pid), self._chance.uniform(*_PAUSE_S)))
+        with contextlib.suppress(ProcessLookupError), opened(pid) as pidfd:
+            self._pauses.append(Pause(pidfd, self._chance.uniform(*_PAUSE_S)))
             self._done(signal.SIGSTOP)
 
     def _done(self, number: signal.Signals) -> None:
@@ -145,12 +147,12 @@ class Pause:
     """A process that is stopped, until its time is over or ``end`` is called: whatever comes first wakes it.
 
     Args:
-        pidfd: The process, by descriptor: when it is woken, its number may be another's. Closed by ``end``.
+        pidfd: The process. A duplicate is kept, and closed by ``end``.
         seconds: How long.
     """
 
     def __init__(self, pidfd: int, seconds: float) -> None:
-        self._pidfd = pidfd
+        self._pidfd = os.dup(pidfd)
         self._timer = threading.Timer(seconds, self._send, [signal.SIGCONT])
         self._timer.name = "stoker-chaos"
         self._timer.daemon = True
@@ -170,3 +172,31 @@ class Pause:
     def _send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):  # it has ended
             signal.pidfd_send_signal(self._pidfd, number)
+
+
+@contextlib.contextmanager
+def opened(pid: int) -> Iterator[int]:
+    """A descriptor of a process that descends from this one: a number alone may be another's by the time it is used.
+
+    Raises:
+        ProcessLookupError: It has ended, and perhaps its number is that of a stranger.
+    """
+    pidfd = os.pidfd_open(pid)
+    try:
+        if not _descends_from_us(pid):
+            raise ProcessLookupError(f"process {pid} is none of ours")
+        yield pidfd
+    finally:
+        os.close(pidfd)
+
+
+def _descends_from_us(pid: int) -> bool:
+    while pid > 1:
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text()
+        except FileNotFoundError:
+            return False
+        pid = int(status.rpartition(")")[2].split()[1])
+        if pid == os.getpid():
+            return True
+    return False

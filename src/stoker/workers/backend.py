@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from stoker.memory import Packed, Slots
 from stoker.plan import Run
+from stoker.workers.progress import NOT_UP, nth_batch, phase
 
 
 class Request(NamedTuple):
@@ -69,8 +70,7 @@ class Death(NamedTuple):
     Attributes:
         worker: Its number.
         cause: As in ``SIGKILL (-9)``.
-        nth: The batch of its run that it was making, from 1; 0 if that is not known.
-        phase: What it was doing where it was making no batch.
+        place: Where it was; see ``progress``.
         likely: Why, as far as one can tell, and what to change.
         stack: Where its code was, if it had time to say so.
         haunted: Its code may still be running, and write into its slot: a thread, which can't be killed.
@@ -78,11 +78,20 @@ class Death(NamedTuple):
 
     worker: int
     cause: str
-    nth: int = 0
-    phase: str = ""
+    place: int = NOT_UP
     likely: str = ""
     stack: str = ""
     haunted: bool = False
+
+    @property
+    def nth(self) -> int:
+        """The batch of its run that it was making, from 1; 0 if that is not known."""
+        return nth_batch(self.place)
+
+    @property
+    def phase(self) -> str:
+        """What it was doing where it was making no batch."""
+        return phase(self.place)
 
 
 @dataclass(frozen=True)

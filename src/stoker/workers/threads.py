@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from stoker.memory import Slots
 from stoker.workers.backend import Answer, Death, Request
-from stoker.workers.progress import IDLE, nth_batch, phase
+from stoker.workers.progress import IDLE
 from stoker.workers.randomness import THREAD_GENERATORS
 from stoker.workers.worker import Job, Worker
 
@@ -37,7 +37,6 @@ class ThreadsBackend:
         self._threads: dict[int, _Thread] = {}
         self._given_up: list[_Thread] = []
         self._closed = False
-        THREAD_GENERATORS.install()
 
     def start(self, worker: int) -> None:
         own = Worker(worker, self._job, self._slots, THREAD_GENERATORS.seeded, [IDLE], shared=True)
@@ -92,15 +91,13 @@ class ThreadsBackend:
         finally:
             if any(thread.is_alive() for thread in [*self._threads.values(), *self._given_up]):
                 self._slots.leave_open()  # they may still write into one
-            THREAD_GENERATORS.uninstall()
 
 
 def _news(said: Answer | _Ended) -> Answer | Death:
     if isinstance(said, Answer):
         return said
     thread, cause, stack, given_up = said
-    number, place = thread.worker.number, thread.worker.place[0]
-    return Death(number, cause, nth=nth_batch(place), phase=phase(place), stack=stack, haunted=given_up)
+    return Death(thread.worker.number, cause, thread.worker.place[0], stack=stack, haunted=given_up)
 
 
 class _Thread:
@@ -117,6 +114,7 @@ class _Thread:
             name=f"stoker-worker-{worker.number}",
             daemon=True,  # at interpreter exit nobody waits for a batch that nobody will take
         )
+        THREAD_GENERATORS.install()
         self._thread.start()
 
     def recall(self) -> int | None:
@@ -155,3 +153,5 @@ class _Thread:
             with self._lock:
                 if not self._given_up:
                     self._results.put(_Ended(self, type(error).__name__, traceback.format_exc(), given_up=False))
+        finally:
+            THREAD_GENERATORS.uninstall()  # here, since it may outlive its loader, and goes on drawing

@@ -28,6 +28,7 @@ from stoker.engine.messages import (
 from stoker.errors import BugError
 from stoker.plan import Run
 from stoker.workers import Answer, Death
+from stoker.workers.progress import at_batch
 
 SAMPLES = 5  # in each batch
 
@@ -44,8 +45,8 @@ def samples(run: Run) -> int:
     return SAMPLES
 
 
-def death(worker: int, cause: str = "SIGKILL (-9)", unbegun: tuple[int, ...] = (), **more) -> Died:
-    return Died(Death(worker, cause, **more), unbegun)
+def death(worker: int, cause: str = "SIGKILL (-9)", unbegun: tuple[int, ...] = (), nth: int = 0, **more) -> Died:
+    return Died(Death(worker, cause, at_batch(0, nth), **more), unbegun)
 
 
 def joined(runs, sizes):

@@ -12,7 +12,7 @@ from stoker.memory import Slots, limits_explained
 from stoker.plan import Run
 from stoker.workers.backend import Answer, Death, Failed, Request
 from stoker.workers.processes.autopsy import Exit, describe, likely_cause, oom_kills
-from stoker.workers.processes.board import Board
+from stoker.workers.processes.board import END_WITH_STACK, Board
 from stoker.workers.processes.launcher import Launcher
 from stoker.workers.processes.records import (
     REQUEST_BYTES,
@@ -27,7 +27,6 @@ from stoker.workers.processes.records import (
     write_left_out,
 )
 from stoker.workers.processes.service import Ends
-from stoker.workers.progress import nth_batch, phase
 
 _AT_ONCE = 64 * SAID_BYTES  # more are read in a second go
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
@@ -52,6 +51,7 @@ class ProcessesBackend:
         self._watch([])
         self._requests: dict[int, tuple[int, int]] = {}  # worker -> our two ends of its pipe: read, write
         self._dead: set[int] = set()  # and not started again
+        self._length_asked = False  # of worker 0 as it is now
         self._untold: list[Death] = []  # several died at once while the dataset's length was asked for
         self._oom_kills = oom_kills()
         self._closed = False
@@ -59,6 +59,7 @@ class ProcessesBackend:
     def start(self, worker: int) -> None:
         self._forget(worker)
         self._dead.discard(worker)
+        self._length_asked = self._length_asked and worker != 0
         self._board.prepare(worker)
         with limits_explained(), contextlib.ExitStack() as undo:
             reading, writing = os.pipe()
@@ -107,8 +108,8 @@ class ProcessesBackend:
         return self._board.place(worker)
 
     def end(self, worker: int, *, at_once: bool) -> None:
-        """SIGABRT has its stack written down first; a process that is stopped hears only SIGKILL."""
-        self._launcher.kill(worker, signal.SIGKILL if at_once else signal.SIGABRT)
+        """It writes down its stack first; a process that is stopped hears only SIGKILL."""
+        self._launcher.kill(worker, signal.SIGKILL if at_once else END_WITH_STACK)
 
     def pids(self) -> list[int]:
         alive = set(self._requests) - self._dead
@@ -117,11 +118,15 @@ class ProcessesBackend:
     def length(self, timeout: float | None) -> int | Death | None:
         if self._untold:
             return self._untold.pop()
-        os.write(self._requests[0][1], pack_request(_NO_RUN, Ask.LENGTH))
+        if not self._length_asked:
+            self._length_asked = True
+            os.write(self._requests[0][1], pack_request(_NO_RUN, Ask.LENGTH))
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             answers, deaths = self._listen(left)
+            ended = [self._ended(said) for said in answers if said.kind in (Say.DIED, Say.UNBORN)]
+            self._untold += [*ended, *[self._death(worker, code) for worker, code in deaths.items()]]
             for said in answers:
                 if said.kind == Say.LENGTH:
                     return said.value
@@ -129,10 +134,6 @@ class ProcessesBackend:
                     (failed,) = self._results(said).results
                     assert isinstance(failed, Failed)
                     raise failed.error
-                if said.kind == Say.NOTHING:
-                    continue
-                self._untold.append(self._ended(said))
-            self._untold.extend(self._death(worker, ended) for worker, ended in deaths.items())
             if self._untold:
                 return self._untold.pop()
             if left == 0:
@@ -205,8 +206,7 @@ class ProcessesBackend:
         return [
             self._results(said) if said.kind == Say.DONE else self._ended(said)
             for said in answers
-            # Not those that were answered already: a length may be asked for once more if another worker has died.
-            if said.kind not in (Say.LENGTH, Say.NOTHING)
+            if said.kind != Say.NOTHING
         ]
 
     def _results(self, said: Said) -> Answer:
@@ -230,8 +230,7 @@ class ProcessesBackend:
         return Death(
             worker,
             describe(ended.code),
-            nth=nth_batch(place),
-            phase=phase(place),
+            place,
             likely=likely_cause(ended, stack, before),
             stack=stack,
         )

@@ -130,12 +130,12 @@ class Nursery:
     def launch(self, worker: int, ends: Ends, segment: Segment, modules: tuple[str, ...]) -> int:
         key = next(self._keys)
         message = pickle.dumps(Launch(key, worker, modules, list(sys.path)))
-        with contextlib.suppress(BrokenPipeError):  # it has died; whoever waits for the worker will notice
+        with contextlib.suppress(ConnectionError):  # it has died; whoever waits for the worker will notice
             socket.send_fds(self._socket, [message], [*ends, segment.fd])
         return key
 
     def kill(self, key: int, number: int) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(ConnectionError):
             self._socket.send(pickle.dumps(Kill(key, number)))
 
 

@@ -1,0 +1,76 @@
+"""Several consumers on one machine: together they get each sample once, all in equally many batches."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.consumers.program import CONSUMERS, EPOCHS, LENGTH, make
+
+PROGRAM = Path(__file__).parent / "program.py"
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+SECONDS = 100  # on a busy machine; alone, none takes more than 10
+
+
+def run(kind: str, folder: Path) -> None:
+    """Returns when nobody holds its standard output any more: no worker of any consumer is left."""
+    command = [sys.executable, *(TORCHRUN if kind == "torchrun" else []), str(PROGRAM), kind, str(folder)]
+    root = PROGRAM.parents[2]
+    surroundings = os.environ | {"PYTHONPATH": f"{root}:{os.environ.get('PYTHONPATH', '')}"}
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=surroundings,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=SECONDS)
+        except BaseException:
+            os.killpg(process.pid, 9)
+            raise
+    assert process.returncode == 0, output
+    assert "Traceback" not in output, output
+
+
+def read(folder: Path, index: int) -> list[list[list[int]]]:
+    """Epochs of batches of indices."""
+    return json.loads((folder / f"{index}.json").read_text())
+
+
+def alone(index: int, count: int) -> list[list[list[int]]]:
+    """What the consumer should get, by a loader without workers in this process."""
+    with make((index, count), workers=0) as loader:
+        return [[batch.tolist() for batch in loader] for _ in range(EPOCHS)]
+
+
+def needs(kind: str) -> Any:
+    module = {"torch": "torch", "torchrun": "torch", "jax": "jax"}.get(kind, "numpy")
+    return pytest.param(kind, marks=pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed"))
+
+
+@pytest.mark.parametrize("kind", [needs(kind) for kind in ("spawn", "fork", "torch", "torchrun", "jax")])
+def test_together_they_get_each_sample_once_in_equally_many_batches(kind, tmp_path):
+    run(kind, tmp_path)
+    count = CONSUMERS[kind]
+    shares = [read(tmp_path, index) for index in range(count)]
+    for epoch in range(EPOCHS):
+        together = [index for share in shares for batch in share[epoch] for index in batch]
+        assert sorted(together) == list(range(LENGTH))
+        assert [len(share[epoch]) for share in shares] == [len(shares[0][epoch])] * count
+    assert shares == [alone(index, count) for index in range(count)]
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_when_one_is_killed_the_others_go_on(method, tmp_path):
+    run(f"killed-{method}", tmp_path)
+    assert not (tmp_path / "1.json").exists()
+    assert [read(tmp_path, index) for index in (0, 2)] == [alone(index, 3) for index in (0, 2)]

@@ -1,0 +1,71 @@
+"""The examples run, each as its user would start it, and learn."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+NEEDS = {
+    "train_torch_ddp.py": ["torch", "sklearn"],
+    "train_jax.py": ["jax", "sklearn"],
+    "train_tensorflow.py": ["tensorflow", "sklearn"],
+    "train_tinygrad.py": ["tinygrad", "sklearn"],
+    "fabric_swift_loader.py": ["lightning_fabric", "torch", "sklearn"],
+}
+EPOCH = re.compile(r"^epoch (\d+): .*loss (\d\.\d+), accuracy (\d+\.\d)%$", re.MULTILINE)
+SECONDS = 100  # on a busy machine; alone, none takes more than 15
+
+
+def run(name: str) -> subprocess.CompletedProcess[str]:
+    """In a session of its own: if it hangs, all its processes go."""
+    launcher = TORCHRUN if name == "train_torch_ddp.py" else []
+    surroundings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    if shutil.which("clang") is None:
+        surroundings.setdefault("DEV", "PYTHON")  # tinygrad's CPU device needs clang
+    with subprocess.Popen(
+        [sys.executable, *launcher, str(EXAMPLES / name)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=surroundings,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=SECONDS)
+        except BaseException:
+            os.killpg(process.pid, 9)
+            raise
+    return subprocess.CompletedProcess(name, process.returncode, output, errors)
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_an_example_runs_and_learns(name):
+    for module in NEEDS[name]:
+        if find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    ran = run(name)
+    assert ran.returncode == 0, ran.stderr
+    epochs = EPOCH.findall(ran.stdout)
+    assert [int(number) for number, _, _ in epochs] == list(range(1, len(epochs) + 1)), ran.stdout
+    losses = [float(loss) for _, loss, _ in epochs]
+    assert losses[-1] < losses[0] * 2 / 3
+    assert float(epochs[-1][2]) > 85
+    if name == "train_torch_ddp.py":
+        assert ran.stdout.count(": 1437 digits, ") == len(epochs), "both ranks together see each digit once"
+
+
+def test_every_example_is_in_the_table_and_short():
+    files = sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert files == sorted(NEEDS)
+    table = (EXAMPLES / "README.md").read_text()
+    assert [name for name in files if f"[`{name}`]({name})" not in table] == []
+    assert [name for name in files if len((EXAMPLES / name).read_text().splitlines()) >= 80] == []
