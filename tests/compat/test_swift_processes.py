@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import pickle
+import subprocess
+import sys
 from collections import Counter
 from itertools import chain
 from multiprocessing import resource_tracker
@@ -14,6 +16,36 @@ import pytest
 from tests.compat.numbered import consume, make, numbered, read, total
 
 CONSUMERS = 3
+SCRIPT = """
+import multiprocessing, sys
+import numpy as np
+from stoker.compat.swift_loader import SwiftLoader
+
+class Squares:
+    def __init__(self, n):
+        self.n = n
+    def __len__(self):
+        return self.n
+    def __getitem__(self, index):
+        return index ** 2
+
+def collate(samples):
+    return np.array(samples)
+
+def train(index, loader):
+    loader.start(index)
+    for epoch in range(2):
+        for batch in loader:
+            print(batch.tolist(), flush=True)
+    loader.close()
+
+if __name__ == "__main__":
+    loader = SwiftLoader(Squares, {"n": 5}, 2, 2, 2, shuffle=False, collate_fn=collate)
+    for index in range(2):
+        process = multiprocessing.get_context(sys.argv[1]).Process(target=train, args=(index, loader))
+        process.start()
+        process.join()
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -67,6 +99,16 @@ def test_torch_multiprocessing_spawn(tmp_path):
     torch_multiprocessing.spawn(consume, args=(loader, 1, str(tmp_path)), nprocs=2)
     found = [json.loads((tmp_path / f"{index}.json").read_text())["epochs"] for index in (0, 1)]
     assert found == [[[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]], [[[10, 11, 12, 13], [14, 15, 16, 17], [18, 19]]]]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_script_whose_dataset_is_its_own(method, tmp_path):
+    """Its classes are ``__main__``'s in the parent and ``__mp_main__``'s in a spawned consumer."""
+    (tmp_path / "train.py").write_text(SCRIPT)
+    command = [sys.executable, str(tmp_path / "train.py"), method]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ran.stderr == ""
+    assert ran.stdout.splitlines() == ["[0, 1]", "[4]"] * 2 + ["[9, 16]"] * 2
 
 
 @pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"logger": "log", "benchmark_file": "figures"}])
