@@ -15,6 +15,7 @@ from benchmarks.results import FigureResult
 
 _PROBE_S = 180.0
 _SAME = 1.25  # "as fast as" between two medians of a few starts of processes, which vary by about that much
+_FRONT = 1.05  # what a front of another library's signature may cost
 _NONE = 0.01  # a batch; a stray fault in a hundred batches is the interpreter's own, not the loader's
 
 
@@ -197,6 +198,26 @@ def groups() -> Iterator[Group]:
         ),
         runs=10,
     )  # fmt: skip
+    yield Group(
+        "fronts",
+        tuple(Probe(name, "front", {"workload": name}) for name in ("small", "big")),
+        tuple(_front(name) for name in ("small", "big")),
+        runs=3,
+    )
+
+
+def _front(workload: str) -> Line:
+    def value(raw: Raw) -> str:
+        front, native, ratio = (median(raw[f"{workload}.{key}"]) for key in ("front", "native", "ratio"))
+        return f"{_time(front)} against {_time(native)}: {ratio:.2f}×"
+
+    return Line(
+        f"swift_{workload}",
+        f"SwiftLoader's front, a batch of *{workload}*, against the same natively",
+        f"≤ {_FRONT:g}×",
+        value,
+        lambda raw: median(raw[f"{workload}.ratio"]) <= _FRONT,
+    )
 
 
 def _first(library: str, start: str, workers: int = 2, dataset: str = "plain") -> Probe:

@@ -10,6 +10,7 @@ from typing import Literal
 from benchmarks.datasets import TOKENS_FILE, Dataset, Gather, Jpegs, Pool, Tokens, Waiting
 
 STOKER, TORCH, GRAIN, SPDL, TINYLOADER, LIMIT = "Stoker", "torch", "Grain", "SPDL", "tinyloader", "limit"
+SWIFT_FRONT = "SwiftLoader's front"  # held against Stoker itself, among the single figures
 LOADERS = (STOKER, TORCH, GRAIN, SPDL, TINYLOADER)
 CONTENDERS = (*LOADERS, LIMIT)
 

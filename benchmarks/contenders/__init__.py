@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 
 from benchmarks.contenders.contender import Contender, Job
-from benchmarks.workloads import GRAIN, LIMIT, SPDL, STOKER, TINYLOADER, TORCH
+from benchmarks.workloads import GRAIN, LIMIT, SPDL, STOKER, SWIFT_FRONT, TINYLOADER, TORCH
 
 _MODULES = {
     STOKER: "with_stoker",
+    SWIFT_FRONT: "with_swift_front",
     TORCH: "with_torch",
     GRAIN: "with_grain",
     SPDL: "with_spdl",

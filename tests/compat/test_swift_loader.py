@@ -5,14 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
+import subprocess
+import sys
 import threading
 import weakref
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import stoker
 from stoker import ClosedError, CollateError
 from stoker.compat.swift_loader import SwiftLoader
 from tests.compat.numbered import (
@@ -205,7 +210,7 @@ def test_a_second_start_says_what_to_do():
 @pytest.mark.parametrize("index", [-1, 2, 17])
 def test_a_consumer_that_does_not_exist(index):
     with make(consumers=2) as loader:
-        with pytest.raises(ValueError, match=f"consumer_index={index}: with nb_consumer=2, write 0 to 1"):
+        with pytest.raises(ValueError, match=f"consumer_index={index}: with nb_consumer=2, write a number from 0 to 1"):
             loader.start(index)
         loader.start(1)  # nothing was spoilt
 
@@ -257,3 +262,16 @@ def test_an_unpicklable_encoder_is_said_early():
 def test_ragged_samples_are_an_error_with_an_encoder_too():
     with pytest.raises(CollateError, match="ragged"):
         make(dataset_class=Ragged, batch_encoder=pickle.dumps, batch_decoder=pickle.loads)
+
+
+def test_importing_the_front_imports_no_framework():
+    script = "import sys, stoker.compat.swift_loader; assert not {'torch', 'jax', 'tensorflow'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_the_front_is_built_on_the_public_api_alone():
+    for file in (Path(stoker.__file__).parent / "compat").glob("*.py"):
+        imports = re.findall(r"^ *(?:from|import) (stoker[.\w]*)", file.read_text(), re.MULTILINE)
+        assert [name for name in imports if name != "stoker" and not name.startswith("stoker.compat")] == [], file.name
+        used = set(re.findall(r"(?<![.\w`])stoker\.(\w+)", file.read_text())) - {"compat"}
+        assert used <= set(stoker.__all__), file.name

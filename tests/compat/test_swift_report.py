@@ -129,3 +129,10 @@ def test_the_log_goes_to_stdout_too(tmp_path, capsys):
 def test_the_level_silences_what_is_below_it(tmp_path):
     run(1, logger={"path": str(tmp_path / "log"), "level": "warning"})
     assert (tmp_path / "log_consumer_0.log").read_text() == ""
+
+
+@pytest.mark.parametrize("option", ["logger", "benchmark_file"])
+def test_a_file_that_cannot_be_written_is_an_error_of_start(tmp_path, option):
+    (tmp_path / "file").touch()
+    with make(10, 3, **{option: str(tmp_path / "file" / "log")}) as loader, pytest.raises(OSError):
+        loader.start(0)

@@ -12,7 +12,7 @@ import stoker
 from stoker.compat.swift_options import Options
 from stoker.compat.swift_parcel import to_torch, within
 from stoker.compat.swift_report import Report, difference
-from stoker.compat.swift_share import Share
+from stoker.compat.swift_share import share
 
 __all__ = ["SwiftLoader"]
 
@@ -108,23 +108,19 @@ class SwiftLoader:
             raise stoker.ClosedError("this SwiftLoader was closed: make a new one")
         if self._loader is not None:
             raise RuntimeError("this SwiftLoader was started before: make one for each consumer, and start it once")
-        count = self._options.nb_consumer
-        if isinstance(consumer_index, bool) or not hasattr(consumer_index, "__index__"):
-            raise TypeError(f"consumer_index={consumer_index!r}: write a whole number, 0 for the first consumer")
-        if not 0 <= operator.index(consumer_index) < count:
-            raise ValueError(f"consumer_index={consumer_index}: with nb_consumer={count}, write 0 to {count - 1}")
         if to_device is not None and not callable(to_device):
             raise TypeError(f"to_device={to_device!r}: write a function that takes a batch, or a batch and a device")
-        loader = self._made(consumer_index, device, to_device)
+        consumer = _checked_consumer(consumer_index, self._options.nb_consumer)
+        loader = self._loader_of(consumer, device, to_device)
         try:
             batches = len(loader)  # so that the workers start now
-            report = Report(self._options, consumer_index)
+            report = Report(self._options, consumer)
         except BaseException:
             loader.close()
             raise
         self._loader, self._report = loader, report
         weakref.finalize(self, report.log.close)
-        report.log.write(f"consumer {consumer_index}: {batches} batches an epoch, workers {loader.worker_pids}")
+        report.log.write(f"consumer {consumer}: {batches} batches an epoch, workers {loader.worker_pids}")
 
     def __iter__(self) -> Iterator[Any]:
         """Begins an epoch."""
@@ -139,10 +135,12 @@ class SwiftLoader:
         closed, self._closed = self._closed, True
         if self._loader is None or self._report is None or closed:
             return
-        self._loader.close()
-        stats = self._loader.stats()
-        self._report.write("all", self._report.figures(stats) | {"diagnosis": stats.diagnosis})
-        self._report.log.close()
+        try:
+            self._loader.close()
+            stats = self._loader.stats()
+            self._report.write("all", self._report.figures(stats) | {"diagnosis": stats.diagnosis})
+        finally:
+            self._report.log.close()
 
     def __enter__(self) -> SwiftLoader:
         return self
@@ -163,14 +161,14 @@ class SwiftLoader:
         yield from loader if self._options.packing is None else map(report.opened, loader)
         report.write(loader.epoch - 1, difference(report.figures(loader.stats()), before))
 
-    def _made(self, consumer: int, device: Any, to_device: Callable[..., Any] | None) -> stoker.Loader[Any]:
+    def _loader_of(self, consumer: int, device: Any, to_device: Callable[..., Any] | None) -> stoker.Loader[Any]:
         options = self._options
         if to_device is None and device is not None and options.decoding is not None:
             to_device = to_torch  # Stoker's own way to torch would come before the decoder
         if to_device is not None and options.packing is not None:
             to_device = within(to_device)
-        return self._over(
-            functools.partial(Share, options.dataset_class, options.dataset_kwargs, consumer, options.nb_consumer),
+        return self._loader_over(
+            (consumer, options.nb_consumer),
             to="torch" if device is not None and to_device is None else options.decoding,
             shuffle=options.window,
             seed=options.seed_of(consumer),
@@ -181,13 +179,21 @@ class SwiftLoader:
             max_on_device=options.max_nb_batch_on_device,
         )
 
-    def _over(self, share: Callable[[], Share], **options: Any) -> stoker.Loader[Any]:
-        return stoker.Loader(share, self._options.batch_size, collate=self._options.packing, **options)
+    def _loader_over(self, part: tuple[int, int], **more: Any) -> stoker.Loader[Any]:
+        options = self._options
+        dataset = functools.partial(share, options.dataset_class, options.dataset_kwargs, *part)
+        return stoker.Loader(dataset, options.batch_size, collate=options.packing or options.collate_fn, **more)
 
     def _try_out(self) -> None:
         """Makes the first batch in this process, and packs the workers' job for its journey."""
-        options = self._options
-        whole = functools.partial(Share, options.dataset_class, options.dataset_kwargs, 0, 1)
-        with self._over(whole, to=options.decoding) as trial:
+        with self._loader_over((0, 1), to=self._options.decoding) as trial:
             next(iter(trial))
-        self._made(0, None, None).close()
+        self._loader_of(0, None, None).close()
+
+
+def _checked_consumer(index: Any, count: int) -> int:
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"consumer_index={index!r}: write a whole number, 0 for the first consumer")
+    if not 0 <= operator.index(index) < count:
+        raise ValueError(f"consumer_index={index}: with nb_consumer={count}, write a number from 0 to {count - 1}")
+    return operator.index(index)

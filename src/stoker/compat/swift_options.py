@@ -15,6 +15,7 @@ from stoker.compat.swift_parcel import Decoding, Packing, stacked
 
 _COUNTS = ("batch_size", "nb_consumer", "worker_per_consumer", "data_queue_size", "message_queue_size",
            "nearby_shuffle", "max_nb_batch_on_device", "max_buffer_size")  # fmt: skip
+_DERIVED = ("nearby_shuffle", "max_buffer_size")  # from other arguments, if they are not given
 _FLAGS = ("shuffle", "benchmark", "validate", "multithread")
 _CALLABLES = ("dataset_class", "collate_fn", "batch_encoder", "batch_decoder")
 _SEEDS = ("seed", "seed_number", "seed_numer")  # the last one is how it is spelt where the others are meant
@@ -58,7 +59,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
-            _check_count(name, getattr(self, name))
+            object.__setattr__(self, name, _count(name, getattr(self, name)))
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: write True or False")
@@ -86,9 +87,15 @@ class Options:
         return max(1, self.data_queue_size // self.worker_per_consumer)
 
     @property
+    def writes_figures(self) -> bool:
+        """Whether anybody reads them; else nothing need be measured beyond what Stoker measures anyway."""
+        log = LogOptions.of(self.logger)
+        return self.benchmark and (self.benchmark_file is not None or log.path is not None or log.stdout)
+
+    @property
     def packing(self) -> Packing | None:
-        """``collate`` of ``stoker.Loader``, where the default is not all there is to do."""
-        if self.collate_fn is None and self.batch_encoder is None:
+        """What makes parcels, where batches travel in them."""
+        if self.batch_encoder is None and (self.collate_fn is None or not self.writes_figures):
             return None
         return Packing(self.collate_fn or stacked, self.batch_encoder)
 
@@ -102,23 +109,23 @@ class Options:
 
 
 def _seed(given: Mapping[str, Any]) -> int:
-    values = set(given.values())
-    if len(values) > 1:
-        words = " and ".join(f"{name}={value!r}" for name, value in given.items())
-        raise ValueError(f"{words} are one and the same argument: write seed=... alone")
-    if not values:
+    names = [name for name, value in given.items() if value is not None]
+    if not names:
         return int(time.time() * 1000)
-    seed = values.pop()
-    try:
-        return operator.index(seed)
-    except TypeError:
-        raise TypeError(f"seed={seed!r}: write a whole number") from None
+    seed = given[names[0]]
+    if any(given[name] != seed for name in names):
+        words = " and ".join(f"{name}={given[name]!r}" for name in names)
+        raise ValueError(f"{words} are one and the same argument: write seed=... alone")
+    if not hasattr(seed, "__index__"):
+        raise TypeError(f"seed={seed!r}: write a whole number")
+    return operator.index(seed)
 
 
-def _check_count(name: str, value: Any) -> None:
-    if value is None and name in ("nearby_shuffle", "max_buffer_size"):
-        return
+def _count(name: str, value: Any) -> int | None:
+    if value is None and name in _DERIVED:
+        return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}={value!r}: write a whole number of 1 or more")
     if operator.index(value) < 1:
         raise ValueError(f"{name}={value!r}: write a whole number of 1 or more")
+    return operator.index(value)

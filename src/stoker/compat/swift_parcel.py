@@ -1,8 +1,6 @@
-"""The way of a batch that goes through functions of the user's: ``collate_fn`` and ``batch_encoder`` in a worker,
-``batch_decoder`` and ``to_device`` in the consumer.
+"""Parcels: how a batch travels that is encoded, or whose ``collate_fn`` is to be timed.
 
-Such a batch travels in a parcel, with what was measured in the worker beside it. One that goes through none of them
-travels as it is.
+What was measured in the worker is beside the batch. All other batches travel as they are.
 """
 
 from __future__ import annotations

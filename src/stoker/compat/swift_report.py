@@ -1,7 +1,7 @@
 """What a SwiftLoader says of itself: the figures of each epoch, and of all of them at the end.
 
 One JSON object a line, to ``benchmark_file``, else to the log. Times are in seconds and have the names of
-``stoker.Stats``; ``collating`` and ``encoding`` are parts of ``writing``, known where the user has functions for them.
+``stoker.Stats``. Of ``writing``, ``collating`` and ``encoding`` are told apart where the user has functions for them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ class Report:
     def __init__(self, options: Options, consumer: int) -> None:
         self._consumer = consumer
         self._file = options.benchmark_file
-        self._is_on = options.benchmark
+        self._is_on = options.writes_figures
         self._by_pid: dict[int, Figures] = {}
+        if self._is_on and self._file is not None:
+            open(self._file, "a", encoding="utf-8").close()  # a file that can't be written is better known now
         self.log = Log(LogOptions.of(options.logger), consumer)
 
     def opened(self, parcel: Parcel) -> Any:
