@@ -59,7 +59,10 @@ def _tensorflow() -> Framework:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its own deprecations, at import
         tf = importlib.import_module("tensorflow")
-    own = lambda tensor: np.asarray(memoryview(tensor))  # noqa: E731  # its memory itself, as tensor.numpy() need not be
+
+    def own(tensor: Any) -> np.ndarray:  # its memory itself, as tensor.numpy() need not be
+        return np.asarray(memoryview(tensor))
+
     return Framework("tensorflow", tf.Tensor, lambda tensor: own(tensor).copy(), lambda tensor: own(tensor).ctypes.data)
 
 
