@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 
 import psutil
 import pytest
@@ -81,6 +83,49 @@ def test_the_nursery_itself_may_die(expected):
                 nursery.kill()
         got.extend(epochs(loader, 1))
         assert_same(got, expected)
+
+
+WAITING = """
+import os, sys, psutil, stoker
+
+class Gated:
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        while index >= 10 and not os.path.exists(sys.argv[1]):
+            os.sched_yield()
+        return index
+
+with stoker.Loader(Gated(), 5, workers=2) as loader:
+    iterator = iter(loader)
+    got = [next(iterator).tolist(), next(iterator).tolist()]
+    print(psutil.Process().children()[0].pid, *loader.worker_pids, flush=True)
+    got.extend(batch.tolist() for batch in iterator)
+assert sum(got, []) == list(range(40)), got
+"""
+
+
+def test_a_worker_whose_death_was_told_before_the_nursery_died_has_died_once(tmp_path):
+    """The consumer hears of both at once. The one in its place must not be held to be dead, too."""
+    gate = tmp_path / "gate"
+    consumer = psutil.Popen([sys.executable, "-c", WAITING, str(gate)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with consumer:
+        nursery, victim, _ = (psutil.Process(int(pid)) for pid in consumer.stdout.readline().split())
+        wait_until(lambda: consumer.status() == psutil.STATUS_SLEEPING)  # in next()
+        consumer.suspend()
+        victim.kill()
+        wait_until(lambda: not victim.is_running() and nursery.status() == psutil.STATUS_SLEEPING)  # buried, and told
+        nursery.kill()
+        wait_until(lambda: nursery.status() == psutil.STATUS_ZOMBIE)
+        gate.touch()
+        consumer.resume()
+        _, errors = consumer.communicate(timeout=30)
+    assert consumer.returncode == 0, errors.decode()
+
+
+def wait_until(condition) -> None:
+    while not condition():
+        os.sched_yield()
 
 
 def test_workers_that_die_before_they_can_begin_are_not_started_for_ever():

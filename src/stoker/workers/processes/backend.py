@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import select
 import signal
@@ -98,7 +99,7 @@ class ProcessesBackend:
             if any(one.kind == Say.NOTHING for one in said):
                 deadline = 0.0
             # What they said before they died comes first.
-            found = [*self._news(said), *[self._death(worker, ended) for worker, ended in deaths.items()]]
+            found = [*self._news(said), *self._deaths(deaths)]
         return found
 
     def wake(self) -> None:
@@ -125,8 +126,8 @@ class ProcessesBackend:
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             answers, deaths = self._listen(left)
-            ended = [self._ended(said) for said in answers if said.kind in (Say.DIED, Say.UNBORN)]
-            self._untold += [*ended, *[self._death(worker, code) for worker, code in deaths.items()]]
+            ended = [said for said in answers if said.kind in (Say.DIED, Say.UNBORN)]
+            self._untold += [*itertools.chain(*map(self._ended, ended)), *self._deaths(deaths)]
             for said in answers:
                 if said.kind == Say.LENGTH:
                     return said.value
@@ -203,11 +204,24 @@ class ProcessesBackend:
         return [*said, *unpack_said(records)] if said else unpack_said(records)
 
     def _news(self, answers: list[Said]) -> list[Answer | Death]:
-        return [
-            self._results(said) if said.kind == Say.DONE else self._ended(said)
-            for said in answers
-            if said.kind != Say.NOTHING
-        ]
+        news: list[Answer | Death] = []
+        for said in answers:
+            if said.kind == Say.DONE:
+                news.append(self._results(said))
+            elif said.kind in (Say.DIED, Say.UNBORN):
+                news.extend(self._ended(said))
+        return news
+
+    def _ended(self, said: Said) -> list[Death]:
+        if said.kind == Say.UNBORN:
+            self._dead.add(said.worker)
+            with limits_explained():
+                raise OSError(said.value, os.strerror(said.value))
+        return self._deaths({said.worker: Exit(said.value, said.capacity)})
+
+    def _deaths(self, ended: dict[int, Exit]) -> list[Death]:
+        """Each worker dies once: the nursery may tell of a death, and then die itself, which means all of them."""
+        return [self._death(worker, exit) for worker, exit in ended.items() if worker not in self._dead]
 
     def _results(self, said: Said) -> Answer:
         try:
@@ -215,13 +229,6 @@ class ProcessesBackend:
         except MemoryError as error:  # the worker could write it, but we have no room to map it
             failures: list[Failed] = [Failed(error)] * said.results
             return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, [*failures])
-
-    def _ended(self, said: Said) -> Death:
-        if said.kind == Say.UNBORN:
-            self._dead.add(said.worker)
-            with limits_explained():
-                raise OSError(said.value, os.strerror(said.value))
-        return self._death(said.worker, Exit(said.value, said.capacity))
 
     def _death(self, worker: int, ended: Exit) -> Death:
         self._dead.add(worker)
