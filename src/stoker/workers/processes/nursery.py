@@ -234,13 +234,14 @@ class _Service:
     def _launch(self, launch: Launch, ends: Ends, segment: Segment) -> None:
         sys.path[:] = launch.path
         self._import(launch.modules)
+        nursery = os.getpid()  # asked for by the child, it might be whoever has inherited it
         try:
             pid = os.fork()
         except OSError as error:
             os.write(ends.answers, Said(Say.UNBORN, launch.worker, value=error.errno or 0).pack())
         else:
             if not pid:
-                self._become_worker(launch, ends, segment)
+                self._become_worker(nursery, launch, ends, segment)
             self._children[pid] = launch, os.dup(ends.answers)
         for fd in (*ends, segment.fd):
             os.close(fd)
@@ -268,9 +269,8 @@ class _Service:
         for name in self._sources:
             sys.modules.pop(name, None)
 
-    def _become_worker(self, launch: Launch, ends: Ends, segment: Segment) -> None:
+    def _become_worker(self, nursery: int, launch: Launch, ends: Ends, segment: Segment) -> None:
         try:
-            nursery = os.getppid()
             _die_with_parent(nursery)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
