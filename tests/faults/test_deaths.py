@@ -13,6 +13,7 @@ import pytest
 
 from stoker import Loader, Processes, WorkerDied
 from tests.datasets import Augmented, Deadly, KilledOnce, Rows
+from tests.nursery import nursery
 from tests.streams import assert_same, epochs
 
 STARTS = ["nursery", "fork", "spawn"]
@@ -53,24 +54,14 @@ def test_workers_killed_from_outside_again_and_again(start, expected):
             for step, batch in enumerate(loader):
                 got[-1].append({key: value.copy() for key, value in batch.items()})
                 if step % 3 == 0:
-                    kill_one(step)
+                    kill_one(loader, step)
         assert_same(got, expected)
 
 
-def kill_one(choice: int) -> None:
-    workers = [process for process in psutil.Process().children(recursive=True) if not is_nursery(process)]
-    if workers:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            workers[choice % len(workers)].kill()
-
-
-def is_nursery(process: psutil.Process) -> bool:
-    """Workers of a nursery look like it: the one that is our own child is the nursery itself."""
-    try:
-        own_child = process.ppid() == os.getpid()
-        return own_child and "nursery import main" in " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return True
+def kill_one(loader: Loader, choice: int) -> None:
+    if pids := loader.worker_pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pids[choice % len(pids)], signal.SIGKILL)
 
 
 def test_the_nursery_itself_may_die(expected):
@@ -79,8 +70,7 @@ def test_the_nursery_itself_may_die(expected):
         for step, batch in enumerate(loader):
             got[-1].append({key: value.copy() for key, value in batch.items()})
             if step == 4:
-                (nursery,) = psutil.Process().children()
-                nursery.kill()
+                nursery().kill()
         got.extend(epochs(loader, 1))
         assert_same(got, expected)
 

@@ -16,6 +16,7 @@ import pytest
 
 from stoker import ClosedError, Inline, Loader, Processes, Threads
 from tests.datasets import Failing, Rows
+from tests.nursery import nursery
 
 COUNT = int(os.environ.get("STOKER_MANY_LOADERS", "60"))
 FLAT_BYTES = 6 * 2**20  # what the allocator may add between the warm-up and the end
@@ -219,6 +220,5 @@ def test_a_loader_may_be_collected_while_another_one_starts_its_nursery(monkeypa
             return start(*args, **options)
 
         monkeypatch.setattr("stoker.workers.processes.nursery.subprocess.Popen", collect_and_start)
-        (nursery,) = psutil.Process().children()
-        nursery.kill()  # so that the survivor starts another one
+        nursery().kill()  # so that the survivor starts another one
         assert firsts(iterator) == FIRSTS[1:]
