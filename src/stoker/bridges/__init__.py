@@ -47,11 +47,9 @@ class Move:
         if not isinstance(moved, InFlight) or self.before is None:
             return moved
 
-        def finish() -> None:
+        def finish(_held: Any = batch) -> None:  # what ``to`` has made is read until the copy is done
             moved.finish()
-            del self_made[:]
 
-        self_made = [batch]  # what ``to`` has made is read until the copy is done
         return InFlight(moved.batch, finish)
 
 

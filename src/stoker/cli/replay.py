@@ -25,6 +25,7 @@ from stoker.cli.dataset import datasets
 from stoker.cli.frames import story, trimmed
 from stoker.cli.quarantine import CannotReplay, Record, read
 from stoker.sources import Indexed
+from stoker.workers.failure import error_line
 from stoker.workers.randomness import seed_generators
 
 _STDERR = 2  # the descriptor: what a crash writes to, whatever sys.stderr is by then
@@ -155,7 +156,7 @@ def _outcome(error: BaseException | None, record: Record) -> Outcome:
         return Outcome.WORKS
     if isinstance(error, KeyboardInterrupt | bdb.BdbQuit):  # Ctrl-C; or q, at a breakpoint() of the user's
         return Outcome.STOPPED
-    before, now = (_ADDRESS.sub("0x", text) for text in (record.error, _as_recorded(error)))
+    before, now = (_ADDRESS.sub("0x", text) for text in (record.error, error_line(error)))
     return Outcome.SAME if before == now else Outcome.OTHER
 
 
@@ -164,15 +165,8 @@ def _details(outcome: Outcome, error: BaseException | None, record: Record) -> s
     if outcome is Outcome.SAME:
         return f": {before}"
     if outcome is Outcome.OTHER and error is not None:
-        return f": {_as_recorded(error).partition(chr(10))[0]} (before: {before})"
+        return f": {error_line(error).partition(chr(10))[0]} (before: {before})"
     return f" (before: {before})" if record.killed_its_worker else ""
-
-
-def _as_recorded(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return f"{type(error).__name__}: <exception str() failed>"  # as Python itself has it
 
 
 def _summary(samples: int, outcomes: Counter[Outcome]) -> str:

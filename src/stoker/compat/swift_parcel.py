@@ -72,16 +72,10 @@ def within(to_device: Callable[..., Any]) -> Callable[..., Any]:
     def moved(parcel: Parcel, *device: Any) -> Any:
         batch = to_device(parcel.batch, *device)
         if isinstance(batch, stoker.InFlight):
-            finish = functools.partial(_finish, batch, parcel)
-            return stoker.InFlight(parcel._replace(batch=batch.batch), finish)
+            return stoker.InFlight(parcel._replace(batch=batch.batch), batch.finish)
         return parcel._replace(batch=batch)
 
     return moved
-
-
-def _finish(flight: stoker.InFlight, source: Parcel) -> None:
-    """Holds what a decoder made for as long as it is being copied: nobody else does."""
-    flight.finish()
 
 
 def to_torch(batch: Any, device: Any) -> Any:

@@ -48,6 +48,7 @@ class Deadlines:
     def answered(self, worker: int) -> None:
         watch = self._watches[worker]
         watch.outstanding -= 1
+        watch.ends = 0  # a thread that has just made it is not given up
         self._renew(worker, watch)
 
     def recalled(self, worker: int) -> None:

@@ -211,7 +211,7 @@ class Driver:
 
     def _hung(self, death: Death) -> Death:
         assert self._timeout is not None
-        limit = max(self._timeout, limit_at(death.place, self._timeout))
+        limit = limit_at(death.place, self._timeout)
         return death._replace(cause=f"a timeout: it took more than {limit:g} s", likely="it hangs")
 
     def _note(self, answer: Answer) -> None:

@@ -34,6 +34,14 @@ def unpack_error(packed: bytes | memoryview) -> BaseException:
     return error
 
 
+def error_line(error: BaseException) -> str:
+    """Type and message, as they are logged and written down."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # of its own __str__
+        return f"{type(error).__name__}: <exception str() failed>"  # as Python itself has it
+
+
 def _copy(value: Any) -> Any:
     return pickle.loads(dumps(value))
 

@@ -14,6 +14,7 @@ from stoker.memory import Encoder, Slot, Slots
 from stoker.plan import Batch, Plan
 from stoker.sources import Fetched, Indexed, IndexedSource, SampleError
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
+from stoker.workers.failure import error_line
 from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch
 from stoker.workers.randomness import Seeder
 
@@ -128,8 +129,4 @@ class Worker:
 def _told(skipped: SampleError) -> Skipped:
     """As text: the error itself would hold its frames, and with them a slot, and could not travel."""
     index, error = skipped
-    try:
-        words = f"{type(error).__name__}: {error}"
-    except Exception:  # of its own __str__
-        words = f"{type(error).__name__}: <exception str() failed>"
-    return Skipped(index, words, "".join(traceback.format_exception(error)))
+    return Skipped(index, error_line(error), "".join(traceback.format_exception(error)))
