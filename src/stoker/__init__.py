@@ -4,6 +4,7 @@ from stoker.bridges import InFlight
 from stoker.collate import pad
 from stoker.errors import (
     BugError,
+    CacheError,
     ClosedError,
     CollateError,
     ShippingError,
@@ -14,18 +15,22 @@ from stoker.errors import (
 )
 from stoker.loader import Loader
 from stoker.observe import Stats, WorkerStats
+from stoker.stores import Cache, Rotation
 from stoker.workers import Inline, Processes, Threads
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BugError",
+    "Cache",
+    "CacheError",
     "ClosedError",
     "CollateError",
     "InFlight",
     "Inline",
     "Loader",
     "Processes",
+    "Rotation",
     "ShippingError",
     "StateError",
     "Stats",

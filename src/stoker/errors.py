@@ -6,6 +6,7 @@
     ├── TooManyErrors    more samples were skipped than max_errors allows
     ├── CollateError     samples of one batch that do not fit together (a ValueError)
     ├── StateError       a checkpoint that is not of this plan, or damaged (a ValueError)
+    ├── CacheError       a cache that is another dataset's, or cannot be used (a ValueError)
     ├── ShippingError    a dataset or a batch that cannot travel between processes (a TypeError)
     └── BugError         a mistake in Stoker itself: please report it
 
@@ -48,6 +49,10 @@ class CollateError(StokerError, ValueError):
 
 class StateError(StokerError, ValueError):
     """A saved state does not belong to this loader, or is damaged."""
+
+
+class CacheError(StokerError, ValueError):
+    """A cache is of another dataset, or its folder cannot be used."""
 
 
 class ShippingError(StokerError, TypeError):

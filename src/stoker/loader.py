@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import operator
 import os
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from stoker.arguments import checked_collate, checked_count, checked_flag, checked_timeout
 from stoker.bridges import Framework, bridge, goes_elsewhere
 from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
@@ -19,6 +21,7 @@ from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
 from stoker.plan import Batch, Cursor, Plan, from_state, to_state
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
+from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Inline, Processes, Site, Workers, workers_of
 from stoker.workers.worker import Job
 
@@ -29,6 +32,9 @@ if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] a
 else:
     B = TypeVar("B")
 
+log = logging.getLogger("stoker")
+
+_UNDER_WAY = 2  # batches that a worker may have beside those that are ready: the one it makes, and the next
 _RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
 
 
@@ -49,6 +55,8 @@ class Loader(Generic[B]):
         workers: A number of processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or ``Processes(n, start=...)``.
         prefetch: Batches made ahead, per worker.
         collate: list of samples -> batch; by default, arrays are stacked.
+        cache: ``Cache(path, ...)``: samples are kept on disk, and made anew every few epochs or never.
+        rotation: ``Rotation(times, ...)``: each sample is made once and used several times in an epoch.
         on_error: What becomes of a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
             ``timeout`` as often. "raise"; "skip": leave it out, so that its batch shrinks; "quarantine": leave it out
             and append index, epoch, error and traceback to a JSON-lines file, for ``stoker replay``.
@@ -85,6 +93,8 @@ class Loader(Generic[B]):
         workers: int | Literal["auto"] | Workers = 0,
         prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
+        cache: Cache | None = None,
+        rotation: Rotation | None = None,
         on_error: OnError = "raise",
         max_errors: int | float | None = None,
         quarantine: str | os.PathLike[str] | None = None,
@@ -98,17 +108,20 @@ class Loader(Generic[B]):
     ) -> None:
         source = IndexedSource.of(dataset)
         length = 0 if source.is_factory else len(dataset)
-        self._plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard))
+        self._keeping = keeping = Keeping(cache, rotation)
+        shard = shard_of(shard)
+        self._plan = Plan(length, batch_size, shuffle, seed, drop_last, shard, keeping.times, keeping.rotating)
         self._length_known = not source.is_factory
         self._workers = workers_of(workers)
-        self._prefetch = _checked_count("prefetch", prefetch, "batches per worker")
-        self._in_order = _checked_flag("in_order", in_order)
-        self._timeout = _checked_timeout(timeout)
-        self._max_deaths = _checked_count("max_deaths", max_deaths, "deaths over one batch")
+        self._prefetch = checked_count("prefetch", prefetch, "batches per worker")
+        self._in_order = checked_flag("in_order", in_order)
+        self._timeout = checked_timeout(timeout)
+        self._max_deaths = checked_count("max_deaths", max_deaths, "deaths over one batch")
         self._policy = ErrorPolicy(on_error, max_errors, quarantine)
-        self._failures = Failures(self._policy, source.reference() if on_error == "quarantine" else {})
+        self._failures = Failures(self._policy, source.reference() if on_error == "quarantine" else {}, keeping.seed)
+        self._notes: set[str] = set()
         self._bridge = bridge(to, device, to_device)
-        ahead = _checked_count("max_on_device", max_on_device, "batches")
+        ahead = checked_count("max_on_device", max_on_device, "batches")
         self._ahead = ahead if goes_elsewhere(device, to_device) and not isinstance(self._workers, Inline) else 0
         self._cursor = Cursor()
         self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
@@ -118,7 +131,8 @@ class Loader(Generic[B]):
         self._feed: Feed | None = None
         self._owner = 0
         self._closed = False
-        self._job: Job | None = Job(source, self._plan, _checked_collate(collate), self._policy.leaves_out)
+        store = keeping.opener(dataset, ahead=self._workers.n * (self._prefetch + _UNDER_WAY) + self._ahead)
+        self._job: Job | None = Job(source, self._plan, checked_collate(collate), self._policy.leaves_out, store)
         self._site: Site | None = self._workers.prepare(self._job)
 
     def __iter__(self) -> Iteration[B]:
@@ -225,6 +239,8 @@ class Loader(Generic[B]):
         self._in_step = False  # Ctrl-C may come at any point from here on
         delivery = self._feed.take()
         if delivery.made is not None:
+            if delivery.made.notes:
+                self._log(delivery.made.notes)
             self._meter.delivered(delivery.made, delivery.worker, delivery.idle, delivery.waited, delivery.moving)
         return delivery
 
@@ -241,6 +257,13 @@ class Loader(Generic[B]):
             self._failed = delivery.batch
             self._in_step = True
             raise
+
+    def _log(self, notes: tuple[str, ...]) -> None:
+        """Each once, however many workers say so."""
+        for note in notes:
+            if note not in self._notes:
+                self._notes.add(note)
+                log.warning("%s", note)
 
     def _jump(self, cursor: Cursor) -> None:
         self._check_usable()
@@ -284,12 +307,16 @@ class Loader(Generic[B]):
         with limits_explained(), contextlib.ExitStack() as undo:
             slots = Slots.create()
             undo.callback(slots.close)
-            backend = site.build(slots)
+            store = self._keeping.new_file()
+            if store is not None:
+                undo.callback(os.close, store)
+            backend = site.build(slots, slots.fd if store is None else store)
             undo.callback(backend.close)
             driver = Driver(
                 machine,
                 backend,
                 slots,
+                store=store,
                 timeout=None if isinstance(self._workers, Inline) else self._timeout,
                 deaths_allowed=self._max_deaths,
                 leave_out=leave_out,
@@ -305,8 +332,8 @@ class Loader(Generic[B]):
 
     def _longest_run(self, plan: Plan) -> int:
         """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
-        if not isinstance(self._workers, Processes) or not self._in_order:
-            return 1
+        if not isinstance(self._workers, Processes) or not self._in_order or plan.times > 1:
+            return 1  # rotating samples must not get too far apart
         return max(1, plan.rounds // (_RUNS_PER_WORKER * self._workers.n))
 
     def _check_usable(self) -> None:
@@ -369,29 +396,3 @@ def _ordinary(error: BaseException) -> Exception:
     told = RuntimeError(f"dataset or collate raised {error!r}")
     told.__cause__ = error
     return told
-
-
-def _checked_count(name: str, value: Any, of_what: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r}: write a number of {of_what}, 1 or more")
-    return value
-
-
-def _checked_timeout(timeout: Any) -> float | None:
-    if timeout is None:
-        return None
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
-        raise ValueError(f"timeout={timeout!r}: write a number of seconds above 0, or None for any time")
-    return float(timeout)
-
-
-def _checked_flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}: write True or False")
-    return value
-
-
-def _checked_collate(collate: Any) -> Any:
-    if collate is not None and not callable(collate):
-        raise TypeError(f"collate={collate!r}: write a function that takes a list of samples, or leave it out")
-    return collate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns
@@ -73,6 +74,7 @@ class Driver:
         machine: Fresh.
         backend: Fresh.
         slots: Those that the backend's workers write into.
+        store: A descriptor of the file that their store is in, if it has one of its own; closed in the end.
         timeout: Seconds that a worker may take for a batch.
         deaths_allowed: Before the dataset is held to be unmakeable.
         leave_out: Batches that are given up count as left out, and are no errors.
@@ -84,6 +86,7 @@ class Driver:
         backend: Backend,
         slots: Slots,
         *,
+        store: int | None = None,
         timeout: float | None = None,
         deaths_allowed: int = 3,
         leave_out: bool = False,
@@ -91,6 +94,7 @@ class Driver:
         self._machine = machine
         self._backend = backend
         self._slots = slots
+        self._store = store
         self._timeout = timeout
         self._deaths_allowed = deaths_allowed
         self._leave_out = leave_out
@@ -156,6 +160,9 @@ class Driver:
             self._backend.close()
         finally:
             self._slots.close()
+            if self._store is not None:
+                os.close(self._store)
+                self._store = None
 
     def _next_run(self) -> None:
         """Has the machine deliver a run: into ``_due``, or as a ``_failure``, or not at all if there are no more."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 
 from stoker.memory.limits import explanation
+
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # Linux's numbers
 
 SEALABLE = hasattr(os, "memfd_create")
 
@@ -24,6 +28,20 @@ def anonymous_file(*, memfd: bool = SEALABLE) -> int:
     return fd
 
 
+def unnamed_file(folder: str) -> int:
+    """A descriptor of a new file on the disk of that folder, which goes when the last holder does, however it ends."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+    import tempfile  # a file system that needs names
+
+    fd, path = tempfile.mkstemp(prefix="stoker-", dir=folder)
+    os.unlink(path)
+    return fd
+
+
 def allocate(fd: int, offset: int, nbytes: int) -> None:
     """Gives the file real memory there, so that a shortage is an error now and not a SIGBUS later."""
     try:
@@ -35,3 +53,10 @@ def allocate(fd: int, offset: int, nbytes: int) -> None:
         raise MemoryError(
             f"no room for {nbytes / 2**20:.1f} MiB of shared memory ({error.strerror}): {remedy}"
         ) from error
+
+
+def give_back(fd: int, offset: int, nbytes: int) -> None:
+    """Makes a hole: what lies there is no longer needed. Where that can't be done, it just stays."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "fallocate"):
+        libc.fallocate(fd, _KEEP_SIZE | _PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(nbytes))

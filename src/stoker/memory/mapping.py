@@ -38,12 +38,17 @@ _FIXED = 0x10
 
 
 class Mapping:
-    """A piece of a file in memory. ``bytes`` is a writable uint8 array over it; arrays over that keep it mapped."""
+    """A piece of a file in memory. ``bytes`` is a writable uint8 array over it; arrays over that keep it mapped.
+
+    ``populate``: shared pages that are there are mapped now; a big file on disk would be read for it.
+    """
 
     __slots__ = ("__weakref__", "buffer", "bytes", "size")
 
-    def __init__(self, fd: int, size: int, offset: int = 0, sharing: Sharing = Sharing.SHARED) -> None:
-        flags = sharing | (_POPULATE if sharing is Sharing.SHARED else _NORESERVE)
+    def __init__(
+        self, fd: int, size: int, offset: int = 0, sharing: Sharing = Sharing.SHARED, *, populate: bool = True
+    ) -> None:
+        flags = sharing | (_NORESERVE if sharing is Sharing.PRIVATE else _POPULATE if populate else 0)
         address = _libc.mmap(None, size, _READ_WRITE, flags, fd, offset)
         if address in (None, _FAILED):
             error = ctypes.get_errno()

@@ -10,6 +10,7 @@ import errno
 import json
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,7 +66,7 @@ class ErrorPolicy:
 
     def limit(self, plan: Plan) -> int:
         """How many samples may fail in an epoch."""
-        samples = _samples_an_epoch(plan)
+        samples = plan.share
         if self.max_errors is None:
             return samples - 1
         if isinstance(self.max_errors, float):
@@ -81,12 +82,19 @@ class ErrorPolicy:
 
 
 class Failures:
-    """Takes note of what was left out of each batch."""
+    """Takes note of what was left out of each batch.
 
-    def __init__(self, policy: ErrorPolicy, dataset: dict[str, Any]) -> None:
+    Args:
+        policy: What the user wants.
+        dataset: How to make it, for the quarantine file.
+        seed: What random numbers were seeded with before a sample of a batch was made.
+    """
+
+    def __init__(self, policy: ErrorPolicy, dataset: dict[str, Any], seed: Callable[[Plan, Batch, int], int]) -> None:
         self._policy = policy
         self._file = policy.file  # now, since the program may change its folder
         self._dataset = dataset
+        self._seed = seed
         self._logged = 0
         self._unwritable = False
 
@@ -113,11 +121,10 @@ class Failures:
 
     def _write(self, file: str, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan) -> None:
         """Appends whole lines in one go, so that several consumers may share a file."""
-        known = {"epoch": batch.epoch, "seed": plan.batch_seed(batch), "dataset": self._dataset}
-        lines = [
-            json.dumps({"index": sample, "error": error, "traceback": told, **known}) + "\n"
-            for sample, error, told in skipped
-        ]
+        lines = []
+        for sample, error, told in skipped:
+            known = {"epoch": batch.epoch, "seed": self._seed(plan, batch, sample), "dataset": self._dataset}
+            lines.append(json.dumps({"index": sample, "error": error, "traceback": told, **known}) + "\n")
         try:
             _append(file, "".join(lines).encode())
         except OSError as error:
@@ -127,7 +134,7 @@ class Failures:
             self._unwritable = True
 
     def _too_many(self, failed: int, limit: int, last: Skipped, batch: Batch, plan: Plan) -> TooManyErrors:
-        samples = _samples_an_epoch(plan)
+        samples = plan.share
         allowed = f"max_errors={self._policy.max_errors!r}" if self._policy.max_errors is not None else "all but one"
         error = TooManyErrors(
             f"{failed} of {samples} samples of epoch {batch.epoch} failed; {limit} may ({allowed}). "
@@ -145,13 +152,3 @@ def _append(file: str, text: bytes) -> None:
             raise OSError(errno.ENOSPC, "not all of it could be written")
     finally:
         os.close(fd)
-
-
-def _samples_an_epoch(plan: Plan) -> int:
-    """Samples that this shard gets."""
-    full, rest = divmod(plan.length, plan.stride)
-    samples = full * (plan.batch_size or 1)
-    if rest and not plan.drop_last:
-        last = plan.batch(0, full * plan.stride)
-        samples += last.stop - last.start
-    return samples

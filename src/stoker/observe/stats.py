@@ -108,7 +108,7 @@ class Meter:
             self._began = perf_counter_ns()
 
     def delivered(self, made: Made, worker: int, idle: int, waited: int, moving: int) -> None:
-        packed, samples, _, fetching, writing = made
+        packed, samples, _, _, fetching, writing = made
         own = self._by_worker[worker]
         own[0] += 1
         own[1] += samples

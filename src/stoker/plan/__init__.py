@@ -6,7 +6,7 @@ Pure: no process, file or clock. May import numpy, the standard library and `sto
 from stoker.plan.cursor import Cursor
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, derive
-from stoker.plan.plan import PLAN_VERSION, Batch, Plan
+from stoker.plan.plan import PLAN_VERSION, Batch, Plan, sample_seed
 from stoker.plan.runs import Run, runs
 from stoker.plan.state import STATE_VERSION, from_state, to_state
 
@@ -25,5 +25,6 @@ __all__ = [
     "derive",
     "from_state",
     "runs",
+    "sample_seed",
     "to_state",
 ]

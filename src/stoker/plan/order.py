@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from stoker.plan.permutation import Permutation, derive
+from stoker.plan.permutation import Permutation, Positions, derive
 
 _CHUNK = 1024  # positions; computing as many costs little more than computing one (38 against 23 µs)
 
@@ -15,6 +15,9 @@ class Order(Protocol):
 
     def indices(self, start: int, stop: int) -> Sequence[int]:
         """The indices at positions [start, stop), as Python ints."""
+
+    def at(self, positions: Positions) -> Positions:
+        """The indices at any positions."""
 
 
 class Sequential:
@@ -29,6 +32,9 @@ class Sequential:
         _check_span(start, stop, self._n)
         return range(start, stop)
 
+    def at(self, positions: Positions) -> Positions:
+        return positions
+
 
 class Shuffled:
     """Any index may stand anywhere, all permutations alike."""
@@ -40,8 +46,10 @@ class Shuffled:
 
     def indices(self, start: int, stop: int) -> list[int]:
         _check_span(start, stop, self._n)
-        found: list[int] = self._permutation(np.arange(start, stop, dtype=np.int64)).tolist()
-        return found
+        return self.at(np.arange(start, stop, dtype=np.int64)).tolist()  # type: ignore[no-any-return]
+
+    def at(self, positions: Positions) -> Positions:
+        return self._permutation(positions)
 
 
 class Nearby:
@@ -56,22 +64,23 @@ class Nearby:
     def __init__(self, n: int, window: int, key: int) -> None:
         if window < 1:
             raise ValueError(f"a window of {window} holds no sample: write a window of 1 or more")
-        self._n, self._window, self._key = n, window, key
         # A window that holds the whole epoch needs no cut.
         self._offset = derive(key, 0) % window if window < n else 0
+        self._n, self._window, self._key = n, min(window, max(n, 1)), key
         self._last: tuple[int, Permutation] | None = None
 
     def indices(self, start: int, stop: int) -> list[int]:
         _check_span(start, stop, self._n)
-        found: list[int] = []
-        while start < stop:
-            block = (start + self._offset) // self._window
+        return self.at(np.arange(start, stop, dtype=np.int64)).tolist()  # type: ignore[no-any-return]
+
+    def at(self, positions: Positions) -> Positions:
+        found = np.empty_like(positions)
+        blocks = (positions + self._offset) // self._window
+        for block in np.unique(blocks).tolist():
             lo = max(block * self._window - self._offset, 0)
             hi = min((block + 1) * self._window - self._offset, self._n)
-            upto = min(stop, hi)
-            inside = np.arange(start - lo, upto - lo, dtype=np.int64)
-            found += (self._permutation(block, hi - lo)(inside) + lo).tolist()
-            start = upto
+            here = blocks == block
+            found[here] = self._permutation(block, hi - lo)(positions[here] - lo) + lo
         return found
 
     def _permutation(self, block: int, size: int) -> Permutation:
@@ -100,6 +109,9 @@ class Chunked:
         if last <= _CHUNK:
             return self._chunk(number)[first:last]
         return self._chunk(number)[first:] + self._chunk(number + 1)[: last - _CHUNK]
+
+    def at(self, positions: Positions) -> Positions:
+        return self._order.at(positions)
 
     def _chunk(self, number: int) -> list[int]:
         # One attribute, replaced as a whole: threads may share an order.

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from stoker.plan.order import Chunked, Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import derive, extend
+from stoker.plan.rotated import Rotated
 
 PLAN_VERSION = 1  # raised when any (plan, epoch, position) would give other indices or another seed
 
-_SHUFFLE_KEY, _BATCH_SEED = (
-    1,
-    2,
-)  # domains: a shuffle key and an augmentation seed never come from the same parts
+# Domains: keys for different purposes never come from the same parts.
+_SHUFFLE_KEY, _BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 1, 2, 3, 4
 
 
 class Batch(NamedTuple):
@@ -22,8 +21,8 @@ class Batch(NamedTuple):
 
     Attributes:
         epoch: The epoch it belongs to.
-        start: The global position of its first sample.
-        stop: The global position after its last sample.
+        start: The global position of its first sample; where samples rotate, its first use.
+        stop: The global position after its last sample, or use.
         round: The global position where its round begins, the same for all shards.
     """
 
@@ -48,6 +47,8 @@ class Plan:
         seed: Any int.
         drop_last: Leave out a last round that not every shard can fill.
         shard: (index, count).
+        times: Uses of each sample in an epoch.
+        rotating: Samples of this shard that rotate at the same time, where they are used more than once; None: all.
 
     Example:
         >>> plan = Plan(10, 4)
@@ -61,6 +62,8 @@ class Plan:
     seed: int = 0
     drop_last: bool = False
     shard: tuple[int, int] = (0, 1)
+    times: int = 1
+    rotating: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.drop_last, bool):
@@ -74,6 +77,10 @@ class Plan:
             "shuffle": _checked_shuffle(self.shuffle),
             "seed": _integer("seed", self.seed, least=None, write="any int"),
             "shard": _checked_shard(self.shard),
+            "times": _integer("times", self.times, least=1, write="how often each sample is used, 1 or more"),
+            "rotating": None
+            if self.rotating is None
+            else _integer("rotating", self.rotating, least=1, write="a number of samples, 1 or more"),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -84,8 +91,23 @@ class Plan:
     @property
     def rounds(self) -> int:
         """Batches in an epoch, the same for every shard."""
-        full, rest = divmod(self.length, self.stride)
+        full, rest = divmod(self.positions, self.stride)
         return full + (rest > 0 and not self.drop_last)
+
+    @property
+    def positions(self) -> int:
+        """Positions in an epoch, over all shards: each use of a sample is one."""
+        return self.length * self.times
+
+    @property
+    def share(self) -> int:
+        """Positions in an epoch of this shard."""
+        full, rest = divmod(self.positions, self.stride)
+        share = full * (self.batch_size or 1)
+        if rest and not self.drop_last:
+            last = self.batch(0, full * self.stride)
+            share += last.stop - last.start
+        return share
 
     @cached_property
     def stride(self) -> int:
@@ -94,23 +116,26 @@ class Plan:
 
     def is_over(self, position: int) -> bool:
         """Whether no round begins at `position`: the epoch ends there."""
-        rest = self.length - position
+        rest = self.positions - position
         return rest <= 0 or (self.drop_last and rest < self.stride)
 
     def next_position(self, position: int) -> int:
         """Where the round after the one at `position` begins, or the epoch ends."""
-        return min(position + self.stride, self.length)
+        return min(position + self.stride, self.positions)
 
     def batch(self, epoch: int, position: int) -> Batch:
         """This shard's batch of the round that begins at global position `position`.
 
-        Any position within the epoch will do, as a run may resume with another number of shards.
+        Any position within the epoch will do, as a run may resume with another number of shards; but where samples
+        rotate, each shard has its own, and only multiples of `stride` will do.
         """
         if position < 0 or self.is_over(position):
             raise ValueError(
-                f"no round begins at position {position} of an epoch of {self.length} samples in rounds of "
+                f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
                 f"{self.stride}: ask is_over(position) first"
             )
+        if self.times > 1:
+            return self._rotating_batch(epoch, position)
         shard, shards = self.shard
         rest = self.length - position
         if rest >= self.stride:
@@ -121,6 +146,23 @@ class Plan:
         # Fewer samples than shards: some would get none, and take one that a neighbour has too.
         return Batch(epoch, position + start, position + max(stop, start + 1), position)
 
+    def _rotating_batch(self, epoch: int, position: int) -> Batch:
+        """The same sizes, but out of this shard's own uses, which follow each other."""
+        first, uses = self._span
+        start = position // self.stride * (self.batch_size or 1)
+        return Batch(epoch, first + start, first + min(start + (self.batch_size or 1), uses), position)
+
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """First use and number of uses of this shard, where samples rotate."""
+        shard, shards = self.shard
+        full, rest = divmod(self.positions, self.stride)
+        size = full * (self.batch_size or 1)
+        if self.drop_last or not rest:
+            return shard * size, size
+        start, stop = shard * rest // shards, (shard + 1) * rest // shards
+        return shard * size + start, size + max(stop - start, 1)
+
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
         while not self.is_over(position):
@@ -129,11 +171,34 @@ class Plan:
 
     def indices(self, batch: Batch) -> Sequence[int]:
         """The dataset indices of a batch, as Python ints."""
+        if self.times > 1:
+            return self.rotated(batch.epoch).indices(batch.start, batch.stop)
         return _order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
+
+    def rotated(self, epoch: int) -> Rotated:
+        """The order of this shard's uses, where samples rotate."""
+        return _rotated(self, epoch)
 
     def batch_seed(self, batch: Batch) -> int:
         """A 64-bit seed for what is random in a batch: the same wherever and whenever the batch is made."""
         return extend(_seed_key(self.seed, batch.epoch), batch.start)
+
+
+def sample_seed(seed: int, epoch: int, index: int) -> int:
+    """A 64-bit seed for what is random in a sample that is kept, as it must not depend on its batch."""
+    return extend(_sample_key(seed, epoch), index)
+
+
+@lru_cache(maxsize=8)
+def _sample_key(seed: int, epoch: int) -> int:
+    return derive(_SAMPLE_SEED, seed, epoch)
+
+
+@lru_cache(maxsize=8)
+def _rotated(plan: Plan, epoch: int) -> Rotated:
+    order = _order(plan.length, plan.shuffle, plan.seed, epoch)
+    key = None if plan.shuffle is False else derive(_ROTATION_KEY, plan.seed, epoch)
+    return Rotated(order, plan._span, plan.times, plan.rotating or plan.length, key)
 
 
 @lru_cache(maxsize=8)

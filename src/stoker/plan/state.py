@@ -17,6 +17,7 @@ from stoker.plan.plan import PLAN_VERSION, Plan
 
 STATE_VERSION = 2
 
+_NO_ROTATION = {"rotation": None}  # not written down where samples do not rotate
 _KEYS = frozenset({"stoker_state", "plan", "shards", "epoch", "position", "taken", "skipped", "check"})
 
 
@@ -53,6 +54,11 @@ def from_state(state: object, plan: Plan) -> Cursor:
             f"were taken out of order), so it cannot go on with {ours}: resume with {theirs} shards, or save "
             f"with in_order=True"
         )
+    if cursor.position and plan.times > 1 and theirs != ours:
+        raise StateError(
+            f"the state was saved with {theirs} shards in the middle of an epoch in which samples rotate, and each "
+            f"shard rotates its own: resume with {theirs} shards, or with {ours} from the end of an epoch on"
+        )
     return _settled(cursor, plan)
 
 
@@ -63,7 +69,7 @@ def _settled(cursor: Cursor, plan: Plan) -> Cursor:
     return cursor
 
 
-def _fingerprint(plan: Plan) -> dict[str, int | bool | None]:
+def _fingerprint(plan: Plan) -> dict[str, int | bool | str | None]:
     return {
         "version": PLAN_VERSION,
         "length": plan.length,
@@ -71,6 +77,7 @@ def _fingerprint(plan: Plan) -> dict[str, int | bool | None]:
         "shuffle": plan.shuffle,
         "seed": plan.seed,
         "drop_last": plan.drop_last,
+        **({"rotation": f"Rotation({plan.times}, size={plan.rotating})"} if plan.times > 1 else {}),
     }
 
 
@@ -122,7 +129,7 @@ def _check_keys(name: str, found: dict[Any, Any], expected: frozenset[str]) -> N
 
 
 def _check_plan(found: dict[str, Any], plan: Plan) -> None:
-    ours = _fingerprint(plan)
+    ours, found = {**_NO_ROTATION, **_fingerprint(plan)}, {**_NO_ROTATION, **found}
     _check_keys("its plan", found, frozenset(ours))
     for name, value in ours.items():
         # With types, because True == 1 in Python.
@@ -142,9 +149,9 @@ def _check_plan(found: dict[str, Any], plan: Plan) -> None:
 def _check_cursor(cursor: Cursor, plan: Plan) -> None:
     """Refuse a cursor that no run of `plan` can have been at."""
     # Every run so far took whole rounds, with whatever number of shards: multiples of the batch size.
-    step = plan.batch_size or 1
+    step = plan.stride if plan.times > 1 else plan.batch_size or 1
     if cursor.position % step or (cursor.position > 0 and cursor.at_end(plan)):
-        _damaged(f"its position is {cursor.position}, where no round of {plan.length} samples begins")
+        _damaged(f"its position is {cursor.position}, where no round of {plan.positions} samples begins")
     for start in sorted(cursor.taken):
         if start <= cursor.position or (start - cursor.position) % plan.stride or plan.is_over(start):
             _damaged(f"it has taken a round at {start}, where none begins from position {cursor.position}")

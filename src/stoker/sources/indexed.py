@@ -107,6 +107,14 @@ class Indexed:
         self._getitems = getattr(dataset, "__getitems__", None)
         self.length = len(dataset)
 
+    def sample(self, index: int) -> Any:
+        """One sample, by itself."""
+        try:
+            return self._dataset[index]
+        except Exception as error:
+            error.add_note(f"stoker: dataset[{index}] raised it")
+            raise
+
     def fetch(self, indices: Sequence[int]) -> Fetched:
         """All samples, or the first error, with the index in its notes where it is known."""
         if self._getitems is not None:

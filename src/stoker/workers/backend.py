@@ -38,11 +38,15 @@ class Skipped(NamedTuple):
 
 
 class Made(NamedTuple):
-    """One batch of the run lies in the slot. Times in nanoseconds: ``dataset[i]``, and collating and writing."""
+    """One batch of the run lies in the slot. Times in nanoseconds: ``dataset[i]``, and collating and writing.
+
+    ``notes``: what the user should know, such as that a cache is full.
+    """
 
     packed: Packed
     samples: int
     skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...]
     fetching: int
     writing: int
 
@@ -96,9 +100,12 @@ class Death(NamedTuple):
 
 @dataclass(frozen=True)
 class Site:
-    """Where a backend can be built, as often as it takes, once its job is packed; ``free`` lets go of the job."""
+    """Where a backend can be built, as often as it takes, once its job is packed; ``free`` lets go of the job.
 
-    build: Callable[[Slots], Backend]
+    To ``build`` it takes the slots, and a descriptor of the file that the job's store is in, if it has one of its own.
+    """
+
+    build: Callable[[Slots, int], Backend]
     free: Callable[[], None] = lambda: None
 
 

@@ -13,8 +13,8 @@ from stoker.workers.worker import Job, Worker
 class InlineBackend:
     """One worker that works while it is waited for. Nobody is there to end it if it hangs."""
 
-    def __init__(self, job: Job, slots: Slots) -> None:
-        self._worker = Worker(0, job, slots, borrowed_generators, [0], shared=True)
+    def __init__(self, job: Job, slots: Slots, store: int) -> None:
+        self._worker = Worker(0, job, slots, store, borrowed_generators, [0], shared=True)
         self._queue: deque[Request] = deque()
 
     def start(self, worker: int) -> None:
@@ -48,3 +48,4 @@ class InlineBackend:
 
     def close(self) -> None:
         self._queue.clear()
+        self._worker.close()

@@ -21,7 +21,7 @@ class Inline:
     n = 1
 
     def prepare(self, job: Job) -> Site:
-        return Site(lambda slots: InlineBackend(job, slots))
+        return Site(lambda slots, store: InlineBackend(job, slots, store))
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Threads:
         _check_count("Threads", self.n)
 
     def prepare(self, job: Job) -> Site:
-        return Site(lambda slots: ThreadsBackend(job, slots))
+        return Site(lambda slots, store: ThreadsBackend(job, slots, store))
 
 
 @dataclass(frozen=True)

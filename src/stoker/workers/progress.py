@@ -9,6 +9,7 @@ MAKING_THE_DATASET = -1
 IDLE = -2
 
 _NTH_BITS = 16
+_WAITED = 1 << _NTH_BITS - 1  # turned over when a wait for another worker begins or ends
 _WORDS = {
     NOT_UP: "while it started",
     MAKING_THE_DATASET: "while it made the dataset",
@@ -31,7 +32,12 @@ def at_batch(ticket: int, nth: int) -> int:
 
 def nth_batch(place: int) -> int:
     """Which batch of its run it has begun; 0 if none."""
-    return place & (1 << _NTH_BITS) - 1 if place > 0 else 0
+    return place & _WAITED - 1 if place > 0 else 0
+
+
+def waited(place: int) -> int:
+    """The same batch, but another place: what it does there has not begun before now."""
+    return place ^ _WAITED
 
 
 def phase(place: int) -> str:

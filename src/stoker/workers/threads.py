@@ -30,16 +30,17 @@ class _Ended(NamedTuple):
 class ThreadsBackend:
     """Each worker has a queue of its own, so that what it has not begun can be taken back; results share one."""
 
-    def __init__(self, job: Job, slots: Slots) -> None:
+    def __init__(self, job: Job, slots: Slots, store: int) -> None:
         self._job = job
         self._slots = slots
+        self._store = store
         self._results: SimpleQueue[Answer | _Ended | None] = SimpleQueue()  # None: nothing, but wake up
         self._threads: dict[int, _Thread] = {}
         self._given_up: list[_Thread] = []
         self._closed = False
 
     def start(self, worker: int) -> None:
-        own = Worker(worker, self._job, self._slots, THREAD_GENERATORS.seeded, [IDLE], shared=True)
+        own = Worker(worker, self._job, self._slots, self._store, THREAD_GENERATORS.seeded, [IDLE], shared=True)
         self._threads[worker] = _Thread(own, self._results)
 
     def send(self, worker: int, request: Request) -> None:
@@ -129,6 +130,7 @@ class _Thread:
             if self._given_up or self.worker.place[0] == IDLE:
                 return
             self._given_up = True
+            self.worker.let_go()
             stack = "".join(traceback.format_stack(sys._current_frames().get(self._thread.ident or 0)))
             self._results.put(_Ended(self, "it was given up", stack, given_up=True))
 
@@ -154,4 +156,5 @@ class _Thread:
                 if not self._given_up:
                     self._results.put(_Ended(self, type(error).__name__, traceback.format_exc(), given_up=False))
         finally:
+            self.worker.close()
             THREAD_GENERATORS.uninstall()  # here, since it may outlive its loader, and goes on drawing

@@ -13,9 +13,10 @@ from stoker.collate import collate
 from stoker.memory import Encoder, Slot, Slots
 from stoker.plan import Batch, Plan
 from stoker.sources import Fetched, Indexed, IndexedSource, SampleError
+from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
 from stoker.workers.failure import error_line
-from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch
+from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch, waited
 from stoker.workers.randomness import Seeder
 
 _ALIGN = 64  # where the next batch of a run may begin
@@ -29,12 +30,25 @@ class Job:
     plan: Plan
     collate: Callable[[list[Any]], Any] | None
     skip_errors: bool
+    open_store: OpenStore | None = None
 
 
 class Worker:
-    """One worker, wherever it lives. ``shared``: it lives in the consumer's process."""
+    """One worker, wherever it lives.
 
-    def __init__(self, number: int, job: Job, slots: Slots, seeded: Seeder, place: Place, *, shared: bool) -> None:
+    Args:
+        number: Its own.
+        job: What to do.
+        slots: Where to write.
+        store: A descriptor of the file that the job's store is in, if it has one of its own.
+        seeded: Seeds random numbers.
+        place: Where to note how far it is.
+        shared: It lives in the consumer's process.
+    """
+
+    def __init__(
+        self, number: int, job: Job, slots: Slots, store: int, seeded: Seeder, place: Place, *, shared: bool
+    ) -> None:
         self.number = number
         self.place = place
         self._job = job
@@ -42,6 +56,9 @@ class Worker:
         self._seeded = seeded
         self._encoder = Encoder(shared=shared)
         self._opened: tuple[Indexed, Plan] | None = None
+        self._store_file = store
+        self._store: Store | None = None
+        self._notes: list[str] = []
         self._refusal: Exception | None = None
         self._last_end = perf_counter_ns()
 
@@ -60,13 +77,27 @@ class Worker:
                 error.add_note("stoker: the dataset could not be made")
                 self._refusal = error
                 raise
-            self._opened = dataset, dataclasses.replace(self._job.plan, length=dataset.length)
+            plan = dataclasses.replace(self._job.plan, length=dataset.length)
+            if self._job.open_store is not None and dataset.length:
+                copies = self._job.collate is not None  # which may write into its samples
+                self._store = self._job.open_store(plan, self._store_file, copies=copies, tell=self._notes.append)
+            self._opened = dataset, plan
         if expected is not None and expected != self._opened[0].length:
             raise ValueError(
                 f"the dataset has {self._opened[0].length} samples in worker {self.number} but {expected} in the plan: "
                 f"it must have the same length wherever it is made"
             )
         return self._opened
+
+    def let_go(self) -> None:
+        """From another thread: nobody waits for this worker any more."""
+        if self._store is not None:
+            self._store.let_go()
+
+    def close(self) -> None:
+        """Closes what it has opened. For those who share their process with others."""
+        if self._store is not None:
+            self._store.close()
 
     def run(self, request: Request) -> Answer:
         """Makes every batch of the run; one that fails does not keep the others from being made."""
@@ -94,16 +125,58 @@ class Worker:
         self, dataset: Indexed, plan: Plan, batch: Batch, left_out: Sequence[int], slot: Slot, offset: int
     ) -> Made:
         begin = perf_counter_ns()
-        indices = plan.indices(batch)
-        if left_out:
-            indices = [index for place, index in enumerate(indices) if place not in left_out]
-        with self._seeded(plan.batch_seed(batch)):
-            fetched = self._fetch(dataset, indices)
-            fetched_at = perf_counter_ns()
-            packed = self._encoder.encode(self._collate(fetched), slot, offset)
+        indices = _without(left_out, plan.indices(batch))
+        store, seed = self._store, plan.batch_seed(batch)
+        if store is None:
+            with self._seeded(seed):
+                fetched = self._fetch(dataset, indices)
+                fetched_at = perf_counter_ns()
+                packed = self._encoder.encode(self._collate(fetched), slot, offset)
+        else:
+            keys = _without(left_out, store.keys(batch, plan.indices(batch)))
+            while True:
+                fetched = self._fetch_kept(store, dataset, batch.epoch, keys, indices)
+                fetched_at = perf_counter_ns()
+                with self._seeded(seed):
+                    packed = self._encoder.encode(self._collate(fetched), slot, offset)
+                if store.finish(batch.epoch, keys):
+                    break
         writing = perf_counter_ns() - fetched_at
         skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
-        return Made(packed, len(fetched.samples), skipped, fetched_at - begin, writing)
+        return Made(packed, len(fetched.samples), skipped, self._noted(), fetched_at - begin, writing)
+
+    def _noted(self) -> tuple[str, ...]:
+        if not self._notes:
+            return ()
+        notes = tuple(self._notes)
+        self._notes.clear()
+        return notes
+
+    def _fetch_kept(
+        self, store: Store, dataset: Indexed, epoch: int, keys: Sequence[int], indices: Sequence[int]
+    ) -> Fetched:
+        """From the store. Each sample that is made has a seed of its own, and belongs to no batch."""
+        index_of = dict(zip(keys, indices, strict=True))
+
+        def make(key: int) -> Any:
+            index = index_of[key]
+            with self._seeded(store.seed_of(epoch, index)):
+                try:
+                    return dataset.sample(index)
+                except (Exception, SystemExit) as error:
+                    if not self._job.skip_errors:
+                        raise
+                    return SampleError(index, error)
+
+        samples, failed = store.fetch(epoch, keys, make, self._tick)
+        if not failed:
+            return Fetched([samples[key] for key in keys], indices, [])
+        good = [key for key in keys if key in samples]
+        skipped = [failed[key] for key in keys if key in failed]
+        return Fetched([samples[key] for key in good], [index_of[key] for key in good], skipped)
+
+    def _tick(self) -> None:
+        self.place[0] = waited(self.place[0])
 
     def _fetch(self, dataset: Indexed, indices: Sequence[int]) -> Fetched:
         if not indices:  # all were left out
@@ -124,6 +197,10 @@ class Worker:
             first, last = fetched.indices[0], fetched.indices[-1]
             error.add_note(f"stoker: collating samples {first} ... {last} ({len(samples)} in all) raised it")
             raise
+
+
+def _without(places: Sequence[int], values: Sequence[int]) -> Sequence[int]:
+    return [value for place, value in enumerate(values) if place not in places] if places else values
 
 
 def _told(skipped: SampleError) -> Skipped:

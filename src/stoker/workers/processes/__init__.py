@@ -16,7 +16,7 @@ def prepare(start: str, job: Job) -> Site:
     if start == "fork":
         from stoker.workers.processes.forking import forking
 
-        return Site(lambda slots: ProcessesBackend(forking(job), slots))
+        return Site(lambda slots, store: ProcessesBackend(forking(job), slots, store))
 
     from stoker.workers.processes.shipment import Shipment
 
@@ -24,8 +24,8 @@ def prepare(start: str, job: Job) -> Site:
     if start == "spawn":
         from stoker.workers.processes.spawning import spawning
 
-        return Site(lambda slots: ProcessesBackend(spawning(shipment), slots), shipment.free)
+        return Site(lambda slots, store: ProcessesBackend(spawning(shipment), slots, store), shipment.free)
 
     from stoker.workers.processes.nursery import NurseryLauncher
 
-    return Site(lambda slots: ProcessesBackend(NurseryLauncher(shipment), slots), shipment.free)
+    return Site(lambda slots, store: ProcessesBackend(NurseryLauncher(shipment), slots, store), shipment.free)

@@ -39,9 +39,10 @@ _NO_RUN = Request(ticket=-1, run=Run(0, 0, 0, 0), length=0, slot=0, capacity=0)
 class ProcessesBackend:
     """Writes requests into each worker's pipe, reads answers and deaths from one."""
 
-    def __init__(self, launcher: Launcher, slots: Slots) -> None:
+    def __init__(self, launcher: Launcher, slots: Slots, store: int) -> None:
         self._launcher = launcher
         self._slots = slots
+        self._store = store
         with contextlib.ExitStack() as undo:
             undo.callback(launcher.close)
             self._board = Board()
@@ -67,7 +68,8 @@ class ProcessesBackend:
             self._requests[worker] = reading, writing
             undo.callback(self._forget, worker)
             os.set_blocking(reading, False)
-            self._launcher.launch(worker, Ends(reading, self._answering, self._slots.fd, self._board.fd))
+            ends = Ends(reading, self._answering, self._slots.fd, self._board.fd, self._store)
+            self._launcher.launch(worker, ends)
             undo.pop_all()
 
     def send(self, worker: int, request: Request) -> None:

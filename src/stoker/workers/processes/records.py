@@ -102,8 +102,8 @@ def write_results(answer: Answer, slot: Slot) -> Said:
             table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, 0, 0))
             end = _append(slot, end, error)
         else:
-            packed, samples, skipped, fetching, writing = result
-            told = json.dumps(skipped).encode() if skipped else b""
+            packed, samples, skipped, notes, fetching, writing = result
+            told = json.dumps([skipped, notes]).encode() if skipped or notes else b""
             table.append(_RESULT.pack(*packed[:4], samples, end, len(told), fetching, writing))
             end = _append(slot, end, told) if told else end
     _append(slot, end, b"".join(table))
@@ -120,8 +120,8 @@ def read_results(said: Said, slot: Slot) -> Answer:
         if samples < 0:
             results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
         else:
-            skipped = _read_skipped(buffer[told : told + told_bytes]) if told_bytes else ()
-            results.append(Made(Packed(offset, nbytes, layout, aside), samples, skipped, fetching, writing))
+            skipped, notes = _read_told(buffer[told : told + told_bytes]) if told_bytes else ((), ())
+            results.append(Made(Packed(offset, nbytes, layout, aside), samples, skipped, notes, fetching, writing))
     return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, results)
 
 
@@ -131,5 +131,6 @@ def _append(slot: Slot, end: int, content: bytes) -> int:
     return end + len(content)
 
 
-def _read_skipped(told: memoryview) -> tuple[Skipped, ...]:
-    return tuple(Skipped(*fields) for fields in json.loads(told.tobytes()))
+def _read_told(told: memoryview) -> tuple[tuple[Skipped, ...], tuple[str, ...]]:
+    skipped, notes = json.loads(told.tobytes())
+    return tuple(Skipped(*fields) for fields in skipped), tuple(notes)

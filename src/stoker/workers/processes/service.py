@@ -42,6 +42,7 @@ class Ends(NamedTuple):
     answers: int
     slots: int
     board: int
+    store: int
 
 
 def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
@@ -70,7 +71,7 @@ class _Service:
         for _ in range(_TRIES):
             place[0] = MAKING_THE_DATASET
             try:
-                self._worker = Worker(number, get_job(), self._slots, _seeded, place, shared=False)
+                self._worker = Worker(number, get_job(), self._slots, ends.store, _seeded, place, shared=False)
                 self._worker.open()
                 return
             except Exception as error:  # kept, and raised at the first request

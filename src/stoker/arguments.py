@@ -1,0 +1,31 @@
+"""Checks of a loader's arguments: each gives the value back, or says what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def checked_count(name: str, value: Any, of_what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r}: write a number of {of_what}, 1 or more")
+    return value
+
+
+def checked_timeout(timeout: Any) -> float | None:
+    if timeout is None:
+        return None
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
+        raise ValueError(f"timeout={timeout!r}: write a number of seconds above 0, or None for any time")
+    return float(timeout)
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: write True or False")
+    return value
+
+
+def checked_collate(collate: Any) -> Any:
+    if collate is not None and not callable(collate):
+        raise TypeError(f"collate={collate!r}: write a function that takes a list of samples, or leave it out")
+    return collate

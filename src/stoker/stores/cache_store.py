@@ -1,0 +1,108 @@
+"""The cache as a worker has it open: which generation a batch belongs to, and when an old one goes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stoker.plan import Batch, Plan
+from stoker.stores.cache import Cache
+from stoker.stores.fingerprint import describe
+from stoker.stores.folder import ENDING, FORMAT, About, Folder
+from stoker.stores.generation import Generation
+from stoker.stores.samples import SampleReader, SampleWriter
+from stoker.stores.shelf import Collected, NoShelf, collect
+
+
+def folder_of(cache: Cache, dataset: Any) -> Folder:
+    """The cache's folder, for that dataset or factory."""
+    return Folder(str(cache.path), About(FORMAT, describe(dataset), str(cache.version), cache.codec))
+
+
+def open_cache(
+    cache: Cache, folder: Folder, ahead: int, plan: Plan, file: int, *, copies: bool, tell: Callable[[str], None]
+) -> CacheStore:
+    """Opens it in a worker. ``ahead``: batches that may be under way, or ready, and not yet taken."""
+    reader = SampleReader(cache.codec, copies=copies)
+    return CacheStore(cache, folder, ahead, plan, reader, lambda what: tell(f"the cache {folder.path}: {what}"))
+
+
+class CacheStore:
+    """The cache as one worker has it open. ``tell`` is called with what the user should know."""
+
+    def __init__(
+        self, cache: Cache, folder: Folder, ahead: int, plan: Plan, reader: SampleReader, tell: Callable[[str], None]
+    ) -> None:
+        self._cache, self._folder, self._ahead, self._plan = cache, folder, ahead, plan
+        self._reader, self._tell = reader, tell
+        self._writer = SampleWriter(cache.codec)
+        self._open: tuple[int, Generation] | None = None  # the first epoch of a generation
+        self._left: set[str] = set()  # older generations, to be removed when the consumer, too, has left them
+        folder.make()
+
+    def seed_of(self, epoch: int, index: int) -> int:
+        return self._cache.seed(self._plan.seed, epoch, index)
+
+    def keys(self, batch: Batch, indices: Sequence[int]) -> Sequence[int]:
+        if self._left:
+            self._remove_left(batch)
+        return indices
+
+    def fetch(self, epoch: int, keys: Sequence[int], make: Callable[[int], Any], tick: Callable[[], None]) -> Collected:
+        return collect(self._generation(epoch) or NoShelf(), keys, make, tick)
+
+    def finish(self, epoch: int, keys: Sequence[int]) -> bool:
+        return True
+
+    def let_go(self) -> None:
+        if self._open is not None:
+            self._open[1].let_go()
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+    def _generation(self, epoch: int) -> Generation | None:
+        """That epoch's generation, or None if there is no room for it."""
+        first = self._cache.first_epoch(epoch)
+        if self._open is not None and self._open[0] == first:
+            return self._open[1]
+        self._leave(first)
+        name = self._cache.generation(self._plan.seed, epoch)
+        try:
+            with self._folder.held():
+                if not self._folder.make_room(name):
+                    return None
+                file = os.path.join(self._folder.path, name + ENDING)
+                made = Generation(
+                    file, self._plan.length, self._writer, self._reader, lambda: self._room(name), self._tell
+                )
+        except OSError as error:
+            self._tell(f"{error.strerror}: samples are made as without a cache")
+            return None
+        self._open = first, made
+        return made
+
+    def _leave(self, first: int) -> None:
+        if self._open is not None:
+            left = self._open[0]
+            self.close()
+            if left < first:
+                self._left.add(self._cache.generation(self._plan.seed, left))
+
+    def _remove_left(self, batch: Batch) -> None:
+        """Once so many batches were made of this generation that the consumer must have taken some, and so needs none
+        of the older ones. Before that, a run that ends here could go on with the older one. The last one out succeeds.
+        """
+        epochs = batch.epoch - self._cache.first_epoch(batch.epoch)
+        if epochs * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
+            self._left = {name for name in self._left if not self._folder.remove(name)}
+
+    def _room(self, name: str) -> float:
+        """How large this generation may get."""
+        if self._cache.max_bytes is None:
+            return math.inf
+        return self._cache.max_bytes - self._folder.nbytes_beside(name)

@@ -1,0 +1,53 @@
+"""Locks on single bytes of a file, held by an open file description and let go by the system when it is closed.
+
+So whoever dies holds nothing, threads exclude each other as processes do (each opens the file for itself), and a wait
+is a wait for an event. The bytes need not exist: they are numbers that all who open the file agree on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+
+_FLOCK = struct.Struct("hhxxxxqqixxxx")  # struct flock of Linux on 64 bits: type, whence, start, length, pid
+
+
+class Locks:
+    """The locks of one open file description, which must be the caller's own."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def take(self, byte: int, *, shared: bool = False) -> None:
+        """Waits until nobody else holds it (``shared``: until nobody holds it alone)."""
+        self._set(fcntl.F_OFD_SETLKW, fcntl.F_RDLCK if shared else fcntl.F_WRLCK, byte)
+
+    def try_take(self, byte: int) -> bool:
+        """Takes it alone, if that can be done at once."""
+        try:
+            self._set(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, byte)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
+        return True
+
+    def release(self, byte: int) -> None:
+        self._set(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, byte)
+
+    @contextlib.contextmanager
+    def holding(self, byte: int) -> Iterator[None]:
+        self.take(byte)
+        try:
+            yield
+        finally:
+            self.release(byte)
+
+    def _set(self, how: int, kind: int, byte: int) -> None:
+        fcntl.fcntl(self._fd, how, _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))

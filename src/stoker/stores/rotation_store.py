@@ -1,0 +1,55 @@
+"""The samples that rotate, as a worker sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stoker.plan import Batch, Plan, sample_seed
+from stoker.stores.carousel import Carousel
+from stoker.stores.samples import SampleReader, SampleWriter
+from stoker.stores.shelf import Collected, collect
+
+_NO_ROOM = "the rotation: no room for more samples, so some are made again for each use. Write a smaller Rotation(size)"
+
+
+def open_rotation(ahead: int, plan: Plan, file: int, *, copies: bool, tell: Callable[[str], None]) -> RotationStore:
+    """Opens it in a worker. ``ahead``: batches that may be under way at the same time."""
+    per_epoch = plan.rotated(0).count
+    rotating = min(plan.rotating or per_epoch, per_epoch)
+    places = 2 * rotating + ahead * (plan.batch_size or 1)
+    reader = SampleReader("pickle", copies=copies)  # of this very loader, so nobody else can have written it
+    return RotationStore(plan, Carousel(file, places, SampleWriter("pickle"), reader, lambda: tell(_NO_ROOM)))
+
+
+class RotationStore:
+    """The samples that rotate, as one worker sees them."""
+
+    def __init__(self, plan: Plan, carousel: Carousel) -> None:
+        self._plan, self._carousel = plan, carousel
+        self._per_epoch = plan.rotated(0).count
+
+    def seed_of(self, epoch: int, index: int) -> int:
+        return sample_seed(self._plan.seed, epoch, index)
+
+    def keys(self, batch: Batch, indices: Sequence[int]) -> list[int]:
+        """The numbers of a batch's samples, counted through all epochs."""
+        numbers = self._plan.rotated(batch.epoch).numbers(batch.start, batch.stop)
+        keys: list[int] = (numbers + batch.epoch * self._per_epoch).tolist()
+        return keys
+
+    def fetch(self, epoch: int, keys: Sequence[int], make: Callable[[int], Any], tick: Callable[[], None]) -> Collected:
+        self._carousel.begin()
+        return collect(self._carousel, keys, make, tick)
+
+    def finish(self, epoch: int, keys: Sequence[int]) -> bool:
+        rotated = self._plan.rotated(epoch)
+        uses = Counter(keys)
+        return self._carousel.count(uses, lambda key: rotated.uses_of(key - epoch * self._per_epoch))
+
+    def let_go(self) -> None:
+        self._carousel.let_go()
+
+    def close(self) -> None:
+        self._carousel.close()

@@ -1,0 +1,153 @@
+"""How one sample lies in a store.
+
+    | array | array | ... | aside: its numbers, strings and bytes | form: its tree, types and shapes | form's length |
+
+Arrays begin at multiples of 64 bytes from the sample's own beginning, so they are read where they lie. Most samples of
+a dataset have one form, so a reader keeps each form that it has seen, by a number that follows from its bytes. Aside
+and form are MessagePack, which is data and nothing else; only where the user asked for it are they pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec.msgpack
+import numpy as np
+import xxhash
+
+from stoker.collate.columns import Array
+from stoker.collate.tensors import array_as_tensor
+from stoker.collate.tree import flatten, unflatten
+from stoker.memory.codec import dumps
+from stoker.stores.cache import Codec
+from stoker.stores.forms import Form, Kind, Leaf, as_array, beside, check, leaf_of, read, restored, spelt
+
+_REMEMBERED = 1024  # forms kept by a reader or writer; ragged data may have a new one every sample
+_LENGTH = 4  # bytes that tell how long the form is
+
+
+class Found(NamedTuple):
+    """Where a sample lies, the number of its form, and how many bytes of it are aside."""
+
+    start: int
+    nbytes: int
+    form: int
+    aside: int
+
+
+class Record(NamedTuple):
+    """A sample, ready to be written."""
+
+    form: Form
+    number: int
+    arrays: list[Array]
+    aside: int
+    tail: bytes  # aside, form and the form's length
+
+    @property
+    def nbytes(self) -> int:
+        return self.form.nbytes + len(self.tail)
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """What to write, one after the other."""
+        end = 0
+        for array, leaf in zip(self.arrays, self.form.arrays, strict=True):
+            if leaf.offset > end:
+                yield bytes(leaf.offset - end)
+            if array.nbytes:
+                yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            end = leaf.offset + array.nbytes
+        yield self.tail
+
+    def write(self, buffer: memoryview, start: int) -> None:
+        """Writes it into memory."""
+        for array, leaf in zip(self.arrays, self.form.arrays, strict=True):
+            np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)[...] = array
+        start += self.form.nbytes
+        buffer[start : start + len(self.tail)] = self.tail
+
+
+class SampleWriter:
+    """Makes records of samples."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._pickles = codec == "pickle"
+        self._forms: dict[Any, tuple[Form, bytes, int]] = {}
+
+    def record(self, sample: Any) -> Record:
+        """The sample as a record.
+
+        Raises:
+            TypeError: It holds something that only pickle can keep.
+        """
+        values, tree = flatten(sample)
+        leaves = [leaf_of(value) for value in values]
+        if not self._pickles:
+            check(tree, leaves, values)
+        key = (tree, *leaves)
+        form, told, number = self._forms.get(key) or self._new_form(key)
+        arrays = [as_array(value) for value, leaf in zip(values, leaves, strict=True) if leaf.dtype]
+        aside = [beside(leaf.kind, value) for value, leaf in zip(values, leaves, strict=True) if not leaf.dtype]
+        packed = b"" if not aside else dumps(aside) if self._pickles else msgspec.msgpack.encode(aside)
+        return Record(form, number, arrays, len(packed), packed + told)
+
+    def _new_form(self, key: tuple[Any, ...]) -> tuple[Form, bytes, int]:
+        if len(self._forms) >= _REMEMBERED:
+            self._forms.clear()
+        form = Form.of(*key)
+        told = dumps(form) if self._pickles else msgspec.msgpack.encode(spelt(form))
+        number = xxhash.xxh3_64_intdigest(told) & 0xFFFFFFFF
+        self._forms[key] = made = form, told + len(told).to_bytes(_LENGTH, "little"), number
+        return made
+
+
+class SampleReader:
+    """Reads samples where they lie. ``copies``: their arrays are the caller's own, and not views of the store."""
+
+    def __init__(self, codec: Codec, *, copies: bool) -> None:
+        self._pickles = codec == "pickle"
+        self._copies = copies
+        self._forms: dict[int, Form] = {}
+
+    def sample(self, buffer: memoryview, found: Found) -> Any:
+        """The sample that lies there."""
+        start, _, number, aside = found
+        form = self._forms.get(number)
+        if form is None:
+            form = self._read_form(buffer, found)
+        if form.tree is None and not aside:
+            return self._array(form.leaves[0], buffer, start)
+        end = start + form.nbytes
+        return unflatten(form.tree, self._leaves(form, buffer, start, self._beside(buffer[end : end + aside])))
+
+    def _leaves(self, form: Form, buffer: memoryview, start: int, beside: Iterator[Any]) -> Iterator[Any]:
+        for leaf in form.leaves:
+            if leaf.dtype is None:
+                yield restored(leaf.kind, next(beside))
+            else:
+                yield self._array(leaf, buffer, start)
+
+    def _array(self, leaf: Leaf, buffer: memoryview, start: int) -> Any:
+        array: Array = np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)
+        if leaf.kind == Kind.SCALAR:
+            return array[()]
+        if self._copies:
+            array = array.copy()
+        return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
+
+    def _beside(self, told: memoryview) -> Iterator[Any]:
+        if not told:
+            return iter(())
+        return iter(pickle.loads(told) if self._pickles else msgspec.msgpack.decode(told))
+
+    def _read_form(self, buffer: memoryview, found: Found) -> Form:
+        end = found.start + found.nbytes - _LENGTH
+        length = int.from_bytes(buffer[end : end + _LENGTH], "little")
+        told = buffer[end - length : end]
+        form: Form = pickle.loads(told) if self._pickles else read(msgspec.msgpack.decode(told))
+        if len(self._forms) >= _REMEMBERED:
+            self._forms.clear()
+        self._forms[found.form] = form
+        return form
