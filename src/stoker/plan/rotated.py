@@ -4,6 +4,8 @@ The samples that rotate at the same time are a block. A block is gone through `t
 its own, so a sample comes once a pass; then the next block begins. All of it is arithmetic, like any other order.
 """
 
+from itertools import groupby
+
 import numpy as np
 
 from stoker.plan.order import Order
@@ -128,4 +130,18 @@ class _Block:
             if found and order[0] == found[-1]:
                 order = order[1:] + order[:1]
             found += order
-        return np.array(found, dtype=np.int64)
+        return np.array(found if self._key is None else _spread(found), dtype=np.int64)
+
+
+def _spread(uses: list[int]) -> list[int]:
+    """Moves each use that follows one of the same sample to where it does not, if there is such a place.
+
+    There are such where the first or the last sample has fewer uses than the others: a pass without it may be of one
+    sample alone.
+    """
+    runs = [list(run) for _, run in groupby(uses)]
+    found = [run[0] for run in runs]
+    for use in (use for run in runs for use in run[1:]):
+        gaps = (gap for gap in range(len(found) + 1) if use not in found[max(gap - 1, 0) : gap + 1])
+        found.insert(next(gaps, found.index(use)), use)
+    return found
