@@ -58,11 +58,6 @@ class Rotated:
         begin = (numbers + self._base) * self._times
         return np.minimum(begin + self._times, self._stop) - np.maximum(begin, self._first)
 
-    def uses_of(self, number: int) -> int:
-        """The same, of one sample."""
-        begin = (number + self._base) * self._times
-        return min(begin + self._times, self._stop) - max(begin, self._first)
-
     def _block_of(self, use: int) -> int:
         number = use // self._times - self._base
         return ((number + 1) * self._blocks - 1) // self.count

@@ -9,16 +9,16 @@ steady state no memory is taken or given back. Nothing here is read by a later r
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from stoker.memory import Mapping as Memory
-from stoker.memory import allocate, give_back
+from stoker.memory import Mapping, allocate, give_back
 from stoker.stores.locks import Locks
-from stoker.stores.samples import Found, SampleReader, SampleWriter
+from stoker.stores.samples import SampleReader, SampleWriter
 from stoker.stores.shelf import Claims
 
 _PAGE = 4096
@@ -33,7 +33,8 @@ _ENTRY = np.dtype(
         ("key", "<i8"),
         ("state", "<u4"),
         ("owner", "<u4"),
-        ("cell", _CELL),
+        ("offset", "<u8"),
+        ("capacity", "<u8"),
         ("nbytes", "<u8"),
         ("form", "<u4"),
         ("aside", "<u4"),
@@ -68,7 +69,7 @@ class Carousel:
         except BaseException:
             os.close(self._fd)
             raise
-        self._memory: Memory | None = None
+        self._memory: Mapping | None = None
         self._claimed: set[int] = set()
         self._read: dict[int, int] = {}  # what this batch has read from cells: key -> offset
 
@@ -78,7 +79,7 @@ class Carousel:
         is_new = os.fstat(self._fd).st_size == 0
         if is_new:
             allocate(self._fd, 0, size)
-        memory = Memory(self._fd, size)
+        memory = Mapping(self._fd, size)
         self._header = np.ndarray((), _HEADER, memory.buffer)
         self._entries = np.ndarray(self._places, _ENTRY, memory.buffer, _PAGE)
         self._free = np.ndarray(self._places, _CELL, memory.buffer, cells)
@@ -96,16 +97,25 @@ class Carousel:
         self._read = {}
 
     def look(self, keys: Sequence[int]) -> dict[int, Any]:
-        found: dict[int, Any] = {}
+        rows, there = self._standing(keys)
+        if not there.any():
+            return {}
+        rows, keys = rows[there], np.asarray(keys)[there].tolist()
+        starts, sizes = rows["offset"].tolist(), rows["nbytes"].tolist()
+        buffer = self._mapped(max(map(operator.add, starts, sizes))).buffer
+        try:
+            samples = self._reader.samples(buffer, starts, sizes, rows["form"].tolist(), rows["aside"].tolist())
+        except Exception:
+            if (self._standing(keys)[0] == rows).all():
+                raise
+            return {}  # a cell was another's by then, and what was read is nothing
+        self._read.update(zip(keys, starts, strict=True))
+        return dict(zip(keys, samples, strict=True))
+
+    def _standing(self, keys: Sequence[int]) -> tuple[Any, Any]:
+        """The entries of these keys as they are now, and which of them are theirs and ready."""
         rows = self._entries[np.asarray(keys) % self._places]
-        there = ((rows["state"] == _READY) & (rows["key"] == keys)).tolist()
-        for key, is_there, row in zip(keys, there, rows, strict=True):
-            if is_there and key not in found:
-                sample = self._sample(row)
-                if self._stands(key, int(row["cell"]["offset"])):
-                    found[key] = sample
-                    self._read[key] = int(row["cell"]["offset"])
-        return found
+        return rows, (rows["state"] == _READY) & (rows["key"] == keys)
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
@@ -129,10 +139,9 @@ class Carousel:
             if entry["state"] != _CLAIMED or entry["owner"] != self._owner or entry["key"] != key:
                 self._push(cell)
                 return
-            entry["cell"], entry["nbytes"], entry["form"], entry["aside"] = (
-                cell, record.nbytes, record.number, record.aside,
+            self._entries[key % self._places] = (
+                key, _CLAIMED, self._owner, offset, capacity, record.nbytes, record.number, record.aside, 0,
             )  # fmt: skip
-            entry["used"] = 0
             entry["state"] = _READY
         self._claimed.discard(key)
 
@@ -150,31 +159,24 @@ class Carousel:
                     entry["state"] = _EMPTY
         self._locks.release(_OWNERS + self._owner)
 
-    def count(self, uses: Mapping[int, int], uses_in_all: Callable[[int], int]) -> bool:
+    def count(self, keys: Sequence[int], uses: Any, uses_in_all: Any) -> bool:
         """A batch has used these so often. False if a cell that it read from was another's by then."""
         read, self._read = self._read, {}
         with self._locks.holding(_MUTEX):
-            if not all(self._stands(key, offset) for key, offset in read.items()):
-                return False
-            for key, count in uses.items():
-                entry = self._entry(key)
-                if entry["key"] == key and entry["state"] == _READY:
-                    entry["used"] += count
-                    if entry["used"] >= uses_in_all(key):
-                        self._vacate(entry)
+            if read:
+                rows, there = self._standing(list(read))
+                if not (there.all() and (rows["offset"] == list(read.values())).all()):
+                    return False
+            rows, there = self._standing(keys)
+            places = np.asarray(keys)[there] % self._places
+            used = rows["used"][there] + uses[there]
+            self._entries["used"][places] = used
+            for place in places[used >= uses_in_all[there]].tolist():
+                self._vacate(self._entries[place])
         return True
 
     def _entry(self, key: int) -> Any:
         return self._entries[key % self._places]
-
-    def _stands(self, key: int, offset: int) -> bool:
-        entry = self._entry(key)
-        return bool(entry["key"] == key and entry["state"] == _READY and entry["cell"]["offset"] == offset)
-
-    def _sample(self, row: Any) -> Any:
-        offset, nbytes = int(row["cell"]["offset"]), int(row["nbytes"])
-        buffer = self._mapped(offset + nbytes).buffer
-        return self._reader.sample(buffer, Found(offset, nbytes, int(row["form"]), int(row["aside"])))
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         """Those whose place another sample needs are claimed by nobody, but made all the same."""
@@ -204,7 +206,7 @@ class Carousel:
 
     def _vacate(self, entry: Any) -> None:
         entry["state"] = _EMPTY
-        self._push((int(entry["cell"]["offset"]), int(entry["cell"]["capacity"])))
+        self._push((int(entry["offset"]), int(entry["capacity"])))
 
     def _push(self, cell: tuple[int, int]) -> None:
         count = int(self._header["free"])
@@ -234,10 +236,10 @@ class Carousel:
             self._header["tail"] = offset + capacity
             return offset, capacity
 
-    def _mapped(self, end: int) -> Memory:
+    def _mapped(self, end: int) -> Mapping:
         """The file up to there and beyond: what is mapped past its end is there as soon as the file is."""
         memory = self._memory
         if memory is None or memory.size < end:
             size = -(-max(2 * end, _MAPPED_AHEAD) // _PAGE) * _PAGE
-            memory = self._memory = Memory(self._fd, size, populate=False)
+            memory = self._memory = Mapping(self._fd, size, populate=False)
         return memory

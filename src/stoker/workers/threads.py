@@ -40,7 +40,7 @@ class ThreadsBackend:
         self._closed = False
 
     def start(self, worker: int) -> None:
-        own = Worker(worker, self._job, self._slots, self._store, THREAD_GENERATORS.seeded, [IDLE], shared=True)
+        own = Worker(worker, self._job, self._slots, self._store, THREAD_GENERATORS, [IDLE], shared=True)
         self._threads[worker] = _Thread(own, self._results)
 
     def send(self, worker: int, request: Request) -> None:
