@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -198,9 +199,7 @@ def test_each_shard_asks_for_its_own_samples_once_and_shares_only_those_at_its_b
         assert list(dict.fromkeys(sorted(numbers))) == list(range(rotated.count))
         assert len(set(zip(numbers, indices, strict=True))) == rotated.count, "one number a sample"
         uses = Counter(numbers)
-        assert [rotated.uses_of(number) for number in range(rotated.count)] == [
-            uses[number] for number in range(rotated.count)
-        ]
+        assert rotated.uses(np.arange(rotated.count)).tolist() == [uses[number] for number in range(rotated.count)]
     assert made <= case.length + case.shards - 1
 
 
