@@ -1,7 +1,7 @@
 """Processes and threads that hammer one carousel with tiny cells, while some of them are killed.
 
-``python -m tests.rotation.hammer SEED PLACES USES KILLS BATCHES`` prints the figures as JSON; ``wrong`` are samples that
-were not what their key says although they were held to be good.
+``python -m tests.rotation.hammer SEED PLACES USES KILLS BATCHES`` prints the figures as JSON; ``wrong`` are samples
+that were not what their key says although they were held to be good.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Hammer:
         while True:
             count[0] += 1
             base = int(count[0]) // _PER_STEP
-            keys = [base + chance.randrange(_KEYS) for _ in range(chance.randrange(1, 8))]
+            keys = [base + chance.randrange(min(_KEYS, self.places)) for _ in range(chance.randrange(1, 8))]
             again = self._batch(carousel, keys, making)
             self.tell(again=again)
 
@@ -98,7 +98,8 @@ class Hammer:
             carousel.begin()
             found = collect(carousel, keys, lambda key: self._make(key, making), lambda: None).samples
             got = {key: copied(found[key]) for key in keys}
-            if carousel.count(Counter(keys), lambda _: self.uses):
+            unique, uses = np.unique(keys, return_counts=True)
+            if carousel.count(unique.tolist(), uses, np.full(len(unique), self.uses)):
                 break
             again += 1
         for key in keys:
@@ -154,7 +155,7 @@ def main(seed: int, places: int, uses: int, kills: int, batches: int) -> dict[st
                 pids[victim] = start(hammer, seed * 1000 + _PROCESSES + figures["kills"])
         for pid in pids:
             end(pid)
-    return {**figures, "wrong": wrong, "megabytes": os.fstat(hammer.file).st_blocks / 2048}
+    return {**figures, "wrong": wrong, "kib": os.fstat(hammer.file).st_blocks / 2}
 
 
 def end(pid: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from stoker.memory import Mapping, allocate, give_back
 from stoker.stores.locks import Locks
-from stoker.stores.samples import SampleReader, SampleWriter
+from stoker.stores.samples import Overwritten, SampleReader, SampleWriter
 from stoker.stores.shelf import Claims
 
 _PAGE = 4096
@@ -28,8 +28,10 @@ _MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes the table; by o
 _HAUNTED = 2**32 - 1  # as the holder of a cell: nobody's to free
 _MAPPED_AHEAD = 2**26  # bytes at least, so that it need not be mapped again for each new cell
 
-_HEADER = np.dtype([("tail", "<u8"), ("cells", "<u8"), ("free", "<u8"), ("owners", "<u4")])
-_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8"), ("holder", "<u4")])
+_HEADER = np.dtype(
+    [("tail", "<u8"), ("cells", "<u8"), ("free", "<u8"), ("owners", "<u4"), ("serial", "<u8")], align=True
+)
+_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8"), ("holder", "<u4")], align=True)
 _ENTRY = np.dtype(
     [
         ("key", "<i8"),
@@ -41,7 +43,9 @@ _ENTRY = np.dtype(
         ("form", "<u4"),
         ("aside", "<u4"),
         ("used", "<u8"),
-    ]
+        ("serial", "<u8"),  # no two samples are ever put under the same one
+    ],
+    align=True,  # so that no number is written in two steps
 )
 
 
@@ -77,7 +81,7 @@ class Carousel:
         self._spare: list[int] = []  # cells for what was claimed
         self._expected = 0  # bytes of a sample, as far as one can tell
         self._put: list[tuple[int, ...]] = []  # entries of what stands in cells and is not published yet
-        self._read: dict[int, int] = {}  # what this batch has read from cells: key -> offset
+        self._read: dict[int, int] = {}  # what this batch has read from cells: key -> serial
 
     def _map_tables(self) -> None:
         starts = [_PAGE]
@@ -117,14 +121,20 @@ class Carousel:
         rows, keys = rows[there], np.asarray(keys)[there].tolist()
         starts, sizes = rows["offset"].tolist(), rows["nbytes"].tolist()
         buffer = self._mapped(max(map(operator.add, starts, sizes))).buffer
+        forms, asides = rows["form"].tolist(), rows["aside"].tolist()
         try:
-            samples = self._reader.samples(buffer, starts, sizes, rows["form"].tolist(), rows["aside"].tolist())
-        except Exception:
-            if (self._standing(keys)[0] == rows).all():
-                raise
-            return {}  # a cell was another's by then, and what was read is nothing
-        self._read.update(zip(keys, starts, strict=True))
+            samples = self._reader.samples(
+                buffer, starts, sizes, forms, asides, lambda: self._are(keys, rows["serial"])
+            )
+        except Overwritten:
+            return {}
+        self._read.update(zip(keys, rows["serial"].tolist(), strict=True))
         return dict(zip(keys, samples, strict=True))
+
+    def _are(self, keys: Sequence[int], serials: Any) -> bool:
+        """Whether they stand where they were put under these numbers, and have stood there ever since."""
+        rows, there = self._standing(keys)
+        return bool(there.all() and (rows["serial"] == serials).all())
 
     def _standing(self, keys: Sequence[int]) -> tuple[Any, Any]:
         """The entries of these keys as they are now, and which of them are theirs and ready."""
@@ -152,7 +162,7 @@ class Carousel:
         if cell is not None:
             offset = int(self._cells["offset"][cell])
             record.write(self._mapped(offset + nbytes).buffer, offset)
-            self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0))
+            self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0, 0))
 
     def wait_for(self, other: int) -> None:
         self._locks.take(_OWNERS + other, shared=True)
@@ -186,6 +196,8 @@ class Carousel:
             there = self._entries[places]
             mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner) & (there["key"] == rows["key"])
             self._cells["holder"][rows["cell"][mine]] = 0
+            rows["serial"] = np.arange(len(rows)) + self._header["serial"]
+            self._header["serial"] += len(rows)
             self._entries[places[mine]] = rows[mine]
             self._entries["state"][places[mine]] = _READY
         self._put = [row for row, is_mine in zip(self._put, mine.tolist(), strict=True) if not is_mine]
@@ -204,10 +216,8 @@ class Carousel:
         """A batch has used these so often. False if a cell that it read from was another's by then."""
         read, self._read = self._read, {}
         with self._locks.holding(_MUTEX):
-            if read:
-                rows, there = self._standing(list(read))
-                if not (there.all() and (rows["offset"] == list(read.values())).all()):
-                    return False
+            if read and not self._are(list(read), list(read.values())):
+                return False
             rows, there = self._standing(keys)
             places = np.asarray(keys)[there] % self._places
             used = rows["used"][there] + uses[there]

@@ -10,7 +10,7 @@ and form are MessagePack, which is data and nothing else; only where the user as
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec.msgpack
@@ -35,6 +35,10 @@ class Found(NamedTuple):
     nbytes: int
     form: int
     aside: int
+
+
+class Overwritten(Exception):
+    """What was to be read is another sample's by now."""
 
 
 class Record(NamedTuple):
@@ -107,24 +111,51 @@ class SampleReader:
         self._forms: dict[int, Form] = {}
 
     def samples(
-        self, buffer: memoryview, starts: list[int], sizes: list[int], forms: list[int], asides: list[int]
+        self,
+        buffer: memoryview,
+        starts: list[int],
+        sizes: list[int],
+        forms: list[int],
+        asides: list[int],
+        still_there: Callable[[], bool] = lambda: True,
     ) -> list[Any]:
-        """The samples that lie at these places."""
+        """The samples that lie at these places.
+
+        ``still_there``: where others may overwrite them meanwhile, whether nobody has. It is asked once all that is to
+        be interpreted has been copied: the bytes of another sample, unpickled, might be code. What is no copy may be
+        overwritten later.
+
+        Raises:
+            Overwritten: It says no.
+        """
         form = self._forms.get(forms[0])
         if form is not None and form.is_array and not self._copies and forms.count(forms[0]) == len(forms):
             _, dtype, shape, *_ = form.leaves[0]
             return [np.ndarray(shape, dtype, buffer, start) for start in starts]
-        places = map(Found, starts, sizes, forms, asides)
-        return [self.sample(buffer, found) for found in places]
+        read = [self._read(buffer, Found(*place)) for place in zip(starts, sizes, forms, asides, strict=True)]
+        if not still_there():
+            raise Overwritten
+        return [self._sample(*one) for one in read]
 
-    def sample(self, buffer: memoryview, found: Found) -> Any:
-        """The sample that lies there."""
-        start, _, number, aside = found
-        form = self._forms.get(number)
+    def _read(self, buffer: memoryview, found: Found) -> tuple[memoryview, int, int, Form | None, bytes, bytes]:
+        """Where its arrays lie, the form's number, the form if it is known, or else its bytes, and those aside."""
+        start, nbytes, number, aside = found
+        if self._copies:
+            buffer, start = memoryview(bytearray(buffer[start : start + nbytes])), 0
+        form, told = self._forms.get(number), b""
+        if form is not None:
+            end = start + form.nbytes
+        else:
+            last = start + nbytes - _LENGTH
+            length = int.from_bytes(buffer[last : last + _LENGTH], "little")
+            told = bytes(buffer[max(last - length, start) : last])
+            end = max(last - length - aside, start)
+        return buffer, start, number, form, told, bytes(buffer[end : end + aside])
+
+    def _sample(self, buffer: memoryview, start: int, number: int, form: Form | None, told: bytes, aside: bytes) -> Any:
         if form is None:
-            form = self._read_form(buffer, found)
-        end = start + form.nbytes
-        return unflatten(form.tree, self._leaves(form, buffer, start, self._beside(buffer[end : end + aside])))
+            form = self._forms.get(number) or self._new_form(number, told)
+        return unflatten(form.tree, self._leaves(form, buffer, start, self._beside(aside)))
 
     def _leaves(self, form: Form, buffer: memoryview, start: int, beside: Iterator[Any]) -> Iterator[Any]:
         for leaf in form.leaves:
@@ -137,21 +168,16 @@ class SampleReader:
         array: Array = np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)
         if leaf.kind == Kind.SCALAR:
             return array[()]
-        if self._copies:
-            array = array.copy()
         return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
 
-    def _beside(self, told: memoryview) -> Iterator[Any]:
+    def _beside(self, told: bytes) -> Iterator[Any]:
         if not told:
             return iter(())
         return iter(pickle.loads(told) if self._pickles else msgspec.msgpack.decode(told))
 
-    def _read_form(self, buffer: memoryview, found: Found) -> Form:
-        end = found.start + found.nbytes - _LENGTH
-        length = int.from_bytes(buffer[end : end + _LENGTH], "little")
-        told = buffer[end - length : end]
+    def _new_form(self, number: int, told: bytes) -> Form:
         form: Form = pickle.loads(told) if self._pickles else read(msgspec.msgpack.decode(told))
         if len(self._forms) >= _REMEMBERED:
             self._forms.clear()
-        self._forms[found.form] = form
+        self._forms[number] = form
         return form
