@@ -127,13 +127,11 @@ class _Block:
         return places + (self._samples.start + (turn >= self._uses[0]))
 
     def _permutation(self, key: int, turn: int) -> Permutation:
-        known = self._permutations.get(turn)
+        kept = self._permutations  # replaced as a whole: threads may share a block
+        known = kept.get(turn)
         if known is None:
             known = Permutation(int(self._members[turn]), derive(key, turn))
-            self._permutations = {
-                turn: known,
-                **{last: self._permutations[last] for last in list(self._permutations)[:1]},
-            }
+            self._permutations = {turn: known, **{last: kept[last] for last in list(kept)[:1]}}
         return known
 
     def _as_list(self) -> Positions:
