@@ -20,7 +20,7 @@ import numpy as np
 from stoker.memory import Mapping, allocate, give_back
 from stoker.stores.locks import Locks
 from stoker.stores.samples import Overwritten, SampleReader, SampleWriter
-from stoker.stores.shelf import Claims
+from stoker.stores.shelf import Abandoned, Claims
 
 _PAGE = 4096
 _EMPTY, _CLAIMED, _READY = range(3)
@@ -78,6 +78,7 @@ class Carousel:
             raise
         self._memory: Mapping | None = None
         self._claimed: set[int] = set()
+        self._abandoned = False
         self._spare: list[int] = []  # cells for what was claimed
         self._expected = 0  # bytes of a sample, as far as one can tell
         self._put: list[tuple[int, ...]] = []  # entries of what stands in cells and is not published yet
@@ -170,21 +171,34 @@ class Carousel:
 
     def abandon(self) -> None:
         """From another thread, for a worker that is given up: it may still write into its cells, so they stay its own
-        until it comes to return them."""
-        self._cells["holder"][self._cells["holder"] == self._owner] = _HAUNTED
-        self._let_go()
+        until it comes to return them. It claims no more: nobody would end a wait for it."""
+        if self._fd < 0:
+            return
+        # Opened anew: that worker may hold the mutex, and two who share a description do not exclude each other.
+        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            with Locks(own).holding(_MUTEX):
+                self._abandoned = True
+                self._cells["holder"][self._cells["holder"] == self._owner] = _HAUNTED
+                self._unclaim()
+        finally:
+            os.close(own)
+        self._locks.release(_OWNERS + self._owner)
 
     def _let_go(self) -> None:
         """Gives all claims back."""
-        claimed, self._claimed = self._claimed, set()
         with self._locks.holding(_MUTEX):
-            if claimed:
-                keys = np.fromiter(claimed, np.int64)
-                places = keys % self._places
-                rows = self._entries[places]
-                mine = (rows["state"] == _CLAIMED) & (rows["owner"] == self._owner) & (rows["key"] == keys)
-                self._entries["state"][places[mine]] = _EMPTY
+            self._unclaim()
         self._locks.release(_OWNERS + self._owner)
+
+    def _unclaim(self) -> None:
+        claimed, self._claimed = self._claimed, set()
+        if claimed:
+            keys = np.fromiter(claimed, np.int64)
+            places = keys % self._places
+            rows = self._entries[places]
+            mine = (rows["state"] == _CLAIMED) & (rows["owner"] == self._owner) & (rows["key"] == keys)
+            self._entries["state"][places[mine]] = _EMPTY
 
     def _publish(self) -> None:
         """What was put may be read now, but for what was taken away meanwhile."""
@@ -231,6 +245,8 @@ class Carousel:
         wanted = np.asarray(keys, dtype=np.int64)
         places = wanted % self._places
         with self._locks.holding(_MUTEX):
+            if self._abandoned:
+                raise Abandoned
             rows = self._entries[places]
             claimed = (rows["state"] == _CLAIMED) & (rows["owner"] != self._owner)
             busy = [owner for owner in set(rows["owner"][claimed].tolist()) if not self._is_gone(owner)]
@@ -243,7 +259,7 @@ class Carousel:
             self._entries["owner"][places[mine]] = self._owner
             self._entries["state"][places[mine]] = _CLAIMED
             self._spare = self._free_cells(int(mine.sum()))
-        self._claimed.update(wanted[mine].tolist())
+            self._claimed.update(wanted[mine].tolist())
         others = rows["owner"][taken & (rows["key"] == wanted)]
         unplaced = taken & (rows["key"] != wanted)
         return Claims(wanted[mine | unplaced].tolist(), int(others[0]) if others.size else None)
