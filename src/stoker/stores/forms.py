@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stoker.collate.columns import Array, is_plain
-from stoker.collate.tensors import is_tensor, tensor_as_array, tensor_dtype
+from stoker.collate.tensors import is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.collate.tree import Node, Shape, paths
 
 _ALIGN = 64
@@ -89,6 +89,14 @@ def leaf_of(value: Any) -> Leaf:
     if kind in _KEYS:
         return Leaf(Kind.VALUE)
     return Leaf(Kind.COMPLEX if kind is complex else Kind.OTHER)
+
+
+def exact_leaf_of(value: Any) -> Leaf:
+    """The same, where all can be pickled: what as an array would come back as another type, or elsewhere, is."""
+    is_array = type(value) is np.ndarray or type(value) is np.memmap
+    if (isinstance(value, np.ndarray) and not is_array) or (is_tensor(value) and not is_plain_tensor(value)):
+        return Leaf(Kind.OTHER)
+    return leaf_of(value)
 
 
 def as_array(value: Any) -> Array:

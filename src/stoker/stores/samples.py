@@ -19,10 +19,10 @@ import xxhash
 
 from stoker.collate.columns import Array
 from stoker.collate.tensors import array_as_tensor
-from stoker.collate.tree import flatten, unflatten
+from stoker.collate.tree import exact_class, flatten, unflatten
 from stoker.memory.codec import dumps
 from stoker.stores.cache import Codec
-from stoker.stores.forms import Form, Kind, Leaf, as_array, beside, check, leaf_of, read, restored, spelt
+from stoker.stores.forms import Form, Kind, Leaf, as_array, beside, check, exact_leaf_of, leaf_of, read, restored, spelt
 
 _REMEMBERED = 1024  # forms kept by a reader or writer; ragged data may have a new one every sample
 _LENGTH = 4  # bytes that tell how long the form is
@@ -79,9 +79,12 @@ class SampleWriter:
             known = self._forms.get((sample.dtype, sample.shape))
             if known is not None:
                 return Record(known[0], known[2], [sample], 0, known[1])
-        values, tree = flatten(sample)
-        leaves = [leaf_of(value) for value in values]
-        if not self._pickles:
+        if self._pickles:
+            values, tree = flatten(sample, exact_class)
+            leaves = [exact_leaf_of(value) for value in values]
+        else:
+            values, tree = flatten(sample)
+            leaves = [leaf_of(value) for value in values]
             check(tree, leaves, values)
         key = (tree, *leaves)
         form, told, number = self._forms.get(key) or self._new_form(key)
