@@ -63,7 +63,7 @@ def test_something_else_in_its_place_is_an_error(wrong):
 
 
 def test_cache_and_rotation_together_are_refused_with_a_word_on_which_to_take(tmp_path):
-    with pytest.raises(ValueError, match="do not go together.*the whole dataset, use the cache.*else the rotation"):
+    with pytest.raises(ValueError, match=r"do not go together.*the whole dataset, use the cache.*else the rotation"):
         Loader(np.arange(4), 2, cache=Cache(tmp_path), rotation=Rotation(2))
 
 
