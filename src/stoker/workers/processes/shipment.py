@@ -11,6 +11,7 @@ import mmap
 import os
 import pickle
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -38,12 +39,14 @@ class Surroundings:
     def here(cls) -> Surroundings:
         return cls(list(sys.path), list(sys.argv), os.getcwd(), dict(os.environ))
 
-    def apply(self) -> None:
+    def apply(self, own: Mapping[str, str]) -> None:
+        """``own``: variables that this process has for itself."""
         sys.path[:] = self.path
         sys.argv[:] = self.argv
         os.chdir(self.folder)
-        os.environ.update(self.environment)
-        for name in os.environ.keys() - self.environment.keys() - set(SINGLE_THREADED):
+        environment = self.environment | dict(own)
+        os.environ.update(environment)
+        for name in os.environ.keys() - environment.keys() - set(SINGLE_THREADED):
             del os.environ[name]
 
 
@@ -84,10 +87,11 @@ class Shipment:
             self._segment.close()
 
 
-def load_job(segment: Segment) -> Job:
+def load_job(segment: Segment, own: Mapping[str, str] | None = None) -> Job:
+    """The job, unpacked in its surroundings. ``own``: environment variables of this worker, which win over those."""
     around, pickled, *buffers = segment.read()
     surroundings: Surroundings = pickle.loads(around)
-    surroundings.apply()
+    surroundings.apply(own or {})
     job: Job = pickle.loads(pickled, buffers=buffers)
     return job
 
