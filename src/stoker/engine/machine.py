@@ -109,6 +109,14 @@ class Machine:
     def start(self) -> list[Instruction]:
         return [Spawn(worker) for worker in range(len(self._workers))]
 
+    @property
+    def has_enough(self) -> bool:
+        """Nothing more can be made before the consumer takes something: no credit is left, or a batch was given up."""
+        if any(entry.doom is not None for entry in self._entries.values()):
+            return True  # workers may be dying one after the other
+        is_used_up = self._exhausted or len(self._entries) >= self._window
+        return is_used_up and not self._again and not any(worker.tickets for worker in self._workers)
+
     def handle(self, event: Event) -> list[Instruction]:
         return self._handlers[type(event)](event)
 

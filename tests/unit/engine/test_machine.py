@@ -222,6 +222,11 @@ class World(RuleBasedStateMachine):
             sent = [send for queue in self.queues for send in queue if send.run.epoch // 100 in current]
             assert len(sent) <= self.window
 
+    @invariant()
+    def whoever_waits_until_it_has_enough_waits_for_somebody(self):
+        if hasattr(self, "machine") and not self.machine.has_enough:
+            assert any(self.queues)
+
     def teardown(self):
         """Left alone, everything that was promised arrives."""
         if not hasattr(self, "machine"):
