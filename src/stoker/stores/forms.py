@@ -63,6 +63,11 @@ class Form(NamedTuple):
         return cls(tree, tuple(placed), end)
 
     @property
+    def is_array(self) -> bool:
+        """Whether the sample is one numpy array and nothing else."""
+        return self.tree is None and self.leaves[0].kind == Kind.ARRAY and not self.leaves[0].tensor
+
+    @property
     def arrays(self) -> list[Leaf]:
         return [leaf for leaf in self.leaves if leaf.dtype is not None]
 

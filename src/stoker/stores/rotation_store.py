@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from stoker.plan import Batch, Plan, sample_seed
 from stoker.stores.carousel import Carousel
@@ -44,12 +45,12 @@ class RotationStore:
         return collect(self._carousel, keys, make, tick)
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
-        rotated = self._plan.rotated(epoch)
-        uses = Counter(keys)
-        return self._carousel.count(uses, lambda key: rotated.uses_of(key - epoch * self._per_epoch))
+        unique, uses = np.unique(np.asarray(keys, dtype=np.int64), return_counts=True)
+        in_all = self._plan.rotated(epoch).uses(unique - epoch * self._per_epoch)
+        return self._carousel.count(unique.tolist(), uses, in_all)
 
-    def let_go(self) -> None:
-        self._carousel.let_go()
+    def abandon(self) -> None:
+        self._carousel.abandon()
 
     def close(self) -> None:
         self._carousel.close()

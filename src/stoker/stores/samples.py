@@ -50,17 +50,6 @@ class Record(NamedTuple):
     def nbytes(self) -> int:
         return self.form.nbytes + len(self.tail)
 
-    def pieces(self) -> Iterator[bytes | memoryview]:
-        """What to write, one after the other."""
-        end = 0
-        for array, leaf in zip(self.arrays, self.form.arrays, strict=True):
-            if leaf.offset > end:
-                yield bytes(leaf.offset - end)
-            if array.nbytes:
-                yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-            end = leaf.offset + array.nbytes
-        yield self.tail
-
     def write(self, buffer: memoryview, start: int) -> None:
         """Writes it into memory."""
         for array, leaf in zip(self.arrays, self.form.arrays, strict=True):
@@ -82,12 +71,18 @@ class SampleWriter:
         Raises:
             TypeError: It holds something that only pickle can keep.
         """
+        if type(sample) is np.ndarray:  # the common case, without the walk over a tree
+            known = self._forms.get((sample.dtype, sample.shape))
+            if known is not None:
+                return Record(known[0], known[2], [sample], 0, known[1])
         values, tree = flatten(sample)
         leaves = [leaf_of(value) for value in values]
         if not self._pickles:
             check(tree, leaves, values)
         key = (tree, *leaves)
         form, told, number = self._forms.get(key) or self._new_form(key)
+        if type(sample) is np.ndarray and form.is_array:
+            self._forms[sample.dtype, sample.shape] = form, told, number
         arrays = [as_array(value) for value, leaf in zip(values, leaves, strict=True) if leaf.dtype]
         aside = [beside(leaf.kind, value) for value, leaf in zip(values, leaves, strict=True) if not leaf.dtype]
         packed = b"" if not aside else dumps(aside) if self._pickles else msgspec.msgpack.encode(aside)
@@ -111,14 +106,23 @@ class SampleReader:
         self._copies = copies
         self._forms: dict[int, Form] = {}
 
+    def samples(
+        self, buffer: memoryview, starts: list[int], sizes: list[int], forms: list[int], asides: list[int]
+    ) -> list[Any]:
+        """The samples that lie at these places."""
+        form = self._forms.get(forms[0])
+        if form is not None and form.is_array and not self._copies and forms.count(forms[0]) == len(forms):
+            _, dtype, shape, *_ = form.leaves[0]
+            return [np.ndarray(shape, dtype, buffer, start) for start in starts]
+        places = map(Found, starts, sizes, forms, asides)
+        return [self.sample(buffer, found) for found in places]
+
     def sample(self, buffer: memoryview, found: Found) -> Any:
         """The sample that lies there."""
         start, _, number, aside = found
         form = self._forms.get(number)
         if form is None:
             form = self._read_form(buffer, found)
-        if form.tree is None and not aside:
-            return self._array(form.leaves[0], buffer, start)
         end = start + form.nbytes
         return unflatten(form.tree, self._leaves(form, buffer, start, self._beside(buffer[end : end + aside])))
 

@@ -6,7 +6,7 @@ from collections import deque
 
 from stoker.memory import Slots
 from stoker.workers.backend import Answer, Death, Request
-from stoker.workers.randomness import borrowed_generators
+from stoker.workers.randomness import BorrowedGenerators
 from stoker.workers.worker import Job, Worker
 
 
@@ -14,7 +14,7 @@ class InlineBackend:
     """One worker that works while it is waited for. Nobody is there to end it if it hangs."""
 
     def __init__(self, job: Job, slots: Slots, store: int) -> None:
-        self._worker = Worker(0, job, slots, store, borrowed_generators, [0], shared=True)
+        self._worker = Worker(0, job, slots, store, BorrowedGenerators(), [0], shared=True)
         self._queue: deque[Request] = deque()
 
     def start(self, worker: int) -> None:

@@ -12,13 +12,11 @@ import contextlib
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-
-Seeder = Callable[[int], contextlib.AbstractContextManager[None]]
 
 _ALIASES = {
     "ranf": "random_sample",
@@ -36,19 +34,43 @@ def seed_generators(seed: int) -> None:
         torch.default_generator.manual_seed(seed)
 
 
-@contextlib.contextmanager
-def borrowed_generators(seed: int) -> Iterator[None]:
-    """Seeds this process's generators and puts the user's own state back at the end."""
-    torch = sys.modules.get("torch")
-    kept = random.getstate(), np.random.get_state(), torch and torch.default_generator.get_state()
-    seed_generators(seed)
-    try:
-        yield
-    finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
-        if torch is not None and kept[2] is not None:
-            torch.default_generator.set_state(kept[2])
+class Generators(Protocol):
+    """The random generators that a worker's code draws from."""
+
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        """Within, they are the worker's to seed."""
+
+    def seed(self, seed: int) -> None:
+        """Within ``lent``: from now on, what is drawn follows from this seed."""
+
+
+class OwnGenerators:
+    """Those of a process that is the worker's own."""
+
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def seed(self, seed: int) -> None:
+        seed_generators(seed)
+
+
+class BorrowedGenerators:
+    """The user's own, whose state is put back at the end."""
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        torch = sys.modules.get("torch")
+        kept = random.getstate(), np.random.get_state(), torch and torch.default_generator.get_state()
+        try:
+            yield
+        finally:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])
+            if torch is not None and kept[2] is not None:
+                torch.default_generator.set_state(kept[2])
+
+    def seed(self, seed: int) -> None:
+        seed_generators(seed)
 
 
 class ThreadGenerators:
@@ -65,18 +87,20 @@ class ThreadGenerators:
         self._replaced: list[tuple[ModuleType, str, Any]] = []
 
     @contextlib.contextmanager
-    def seeded(self, seed: int) -> Iterator[None]:
-        """For a worker thread: within, the modules' functions draw from generators with this seed."""
+    def lent(self) -> Iterator[None]:
+        """For a worker thread: within, the modules' functions draw from generators of its own."""
         own = self._own
         if not hasattr(own, "random"):
             own.random, own.numpy = random.Random(), np.random.RandomState()
-        own.random.seed(seed)
-        own.numpy.seed(seed & _SEED_32)
         own.active = True
         try:
             yield
         finally:
             own.active = False
+
+    def seed(self, seed: int) -> None:
+        self._own.random.seed(seed)
+        self._own.numpy.seed(seed & _SEED_32)
 
     def install(self) -> None:
         with self._lock:

@@ -17,7 +17,7 @@ from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
 from stoker.workers.failure import error_line
 from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch, waited
-from stoker.workers.randomness import Seeder
+from stoker.workers.randomness import Generators
 
 _ALIGN = 64  # where the next batch of a run may begin
 
@@ -41,19 +41,19 @@ class Worker:
         job: What to do.
         slots: Where to write.
         store: A descriptor of the file that the job's store is in, if it has one of its own.
-        seeded: Seeds random numbers.
+        generators: That its code draws from.
         place: Where to note how far it is.
         shared: It lives in the consumer's process.
     """
 
     def __init__(
-        self, number: int, job: Job, slots: Slots, store: int, seeded: Seeder, place: Place, *, shared: bool
+        self, number: int, job: Job, slots: Slots, store: int, generators: Generators, place: Place, *, shared: bool
     ) -> None:
         self.number = number
         self.place = place
         self._job = job
         self._slots = slots
-        self._seeded = seeded
+        self._generators = generators
         self._encoder = Encoder(shared=shared)
         self._opened: tuple[Indexed, Plan] | None = None
         self._store_file = store
@@ -89,10 +89,10 @@ class Worker:
             )
         return self._opened
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """From another thread: nobody waits for this worker any more."""
         if self._store is not None:
-            self._store.let_go()
+            self._store.abandon()
 
     def close(self) -> None:
         """Closes what it has opened. For those who share their process with others."""
@@ -126,21 +126,21 @@ class Worker:
     ) -> Made:
         begin = perf_counter_ns()
         indices = _without(left_out, plan.indices(batch))
-        store, seed = self._store, plan.batch_seed(batch)
-        if store is None:
-            with self._seeded(seed):
+        store, generators = self._store, self._generators
+        with generators.lent():
+            if store is None:
+                generators.seed(plan.batch_seed(batch))
                 fetched = self._fetch(dataset, indices)
                 fetched_at = perf_counter_ns()
                 packed = self._encoder.encode(self._collate(fetched), slot, offset)
-        else:
-            keys = _without(left_out, store.keys(batch, plan.indices(batch)))
-            while True:
-                fetched = self._fetch_kept(store, dataset, batch.epoch, keys, indices)
-                fetched_at = perf_counter_ns()
-                with self._seeded(seed):
+            else:
+                keys, is_sound = _without(left_out, store.keys(batch, plan.indices(batch))), False
+                while not is_sound:
+                    fetched = self._fetch_kept(store, dataset, batch.epoch, keys, indices)
+                    fetched_at = perf_counter_ns()
+                    generators.seed(plan.batch_seed(batch))
                     packed = self._encoder.encode(self._collate(fetched), slot, offset)
-                if store.finish(batch.epoch, keys):
-                    break
+                    is_sound = store.finish(batch.epoch, keys)
         writing = perf_counter_ns() - fetched_at
         skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
         return Made(packed, len(fetched.samples), skipped, self._noted(), fetched_at - begin, writing)
@@ -160,13 +160,13 @@ class Worker:
 
         def make(key: int) -> Any:
             index = index_of[key]
-            with self._seeded(store.seed_of(epoch, index)):
-                try:
-                    return dataset.sample(index)
-                except (Exception, SystemExit) as error:
-                    if not self._job.skip_errors:
-                        raise
-                    return SampleError(index, error)
+            self._generators.seed(store.seed_of(epoch, index))
+            try:
+                return dataset.sample(index)
+            except (Exception, SystemExit) as error:
+                if not self._job.skip_errors:
+                    raise
+                return SampleError(index, error)
 
         samples, failed = store.fetch(epoch, keys, make, self._tick)
         if not failed:

@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from stoker.memory import Slots
@@ -27,7 +26,7 @@ from stoker.workers.processes.records import (
     write_results,
 )
 from stoker.workers.progress import IDLE, MAKING_THE_DATASET, Place
-from stoker.workers.randomness import seed_generators
+from stoker.workers.randomness import OwnGenerators
 from stoker.workers.worker import Job, Worker
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's numbers
@@ -71,7 +70,7 @@ class _Service:
         for _ in range(_TRIES):
             place[0] = MAKING_THE_DATASET
             try:
-                self._worker = Worker(number, get_job(), self._slots, ends.store, _seeded, place, shared=False)
+                self._worker = Worker(number, get_job(), self._slots, ends.store, OwnGenerators(), place, shared=False)
                 self._worker.open()
                 return
             except Exception as error:  # kept, and raised at the first request
@@ -95,11 +94,6 @@ class _Service:
             failures: list[Made | Failed] = [Failed(error)] * max(request.run.size, 1)
             answer = Answer(self._number, request.ticket, request.slot, slot.capacity, 0, failures)
         return write_results(answer, slot)
-
-
-def _seeded(seed: int) -> AbstractContextManager[None]:
-    seed_generators(seed)
-    return nullcontext()
 
 
 def _next_record(requests: int) -> bytes | None:
