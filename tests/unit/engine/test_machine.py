@@ -264,6 +264,18 @@ def test_the_first_batches_go_to_different_workers():
     assert [send.run for send in first] == singles(6)
 
 
+def test_workers_take_turns_though_one_could_do_it_all():
+    machine = started(workers=3, window=3, depth=1)
+    for send in sends(machine.handle(Sought(iter(singles(9)), samples))):
+        machine.handle(Finished(answer(send)))
+    workers = []
+    for _ in range(6):
+        (send,) = sends(machine.handle(Asked()))
+        machine.handle(Finished(answer(send)))  # before the consumer asks again
+        workers.append(send.worker)
+    assert workers == [0, 1, 2, 0, 1, 2]
+
+
 def test_a_slow_batch_holds_up_nothing_but_itself():
     """Worker 0 is stuck at its first batch: the one that waits behind it is made by worker 1."""
     machine = started(workers=2, window=4)
