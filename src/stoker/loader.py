@@ -178,8 +178,7 @@ class Loader(Generic[B]):
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until all that ``prefetch`` allows is ready, or for so many seconds.
 
-        The next loop begins with it. Nobody else listens to workers between two batches, so without it they make two
-        each before the first loop.
+        The next loop begins with it.
         """
         seconds = checked_seconds(seconds)
         self._check_usable()
