@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import time
 from pathlib import Path
@@ -93,7 +94,7 @@ class Endless(Numbers):
 
 def told(file: Path) -> list[Any]:
     """What a ``Told`` has made."""
-    return [eval(line, {"np": np}) for line in file.read_text().splitlines()]
+    return [ast.literal_eval(line) for line in file.read_text().splitlines()]
 
 
 def make(

@@ -78,16 +78,29 @@ class DataLoader:
         collate_fn: Callable[[list[Any]], Any] | None = None,
     ) -> None:
         options = Options(
-            dataset_class, dataset_params, batch_size, nb_worker, max_minibatch_length, max_queue_size, prefetch_time,
-            shuffle, device, pin_memory, gpu_indices, nearby_shuffle, use_threading, collate_fn,
-        )  # fmt: skip
+            dataset_class=dataset_class,
+            dataset_params=dataset_params,
+            batch_size=batch_size,
+            nb_worker=nb_worker,
+            max_minibatch_length=max_minibatch_length,
+            max_queue_size=max_queue_size,
+            prefetch_time=prefetch_time,
+            shuffle=shuffle,
+            device=device,
+            pin_memory=pin_memory,
+            gpu_indices=gpu_indices,
+            nearby_shuffle=nearby_shuffle,
+            use_threading=use_threading,
+            collate_fn=collate_fn,
+        )
         if cache_setting is not None and rotation_setting is not None:
             raise ValueError(
                 "cache_setting and rotation_setting do not go together. Where the disk holds the whole dataset, write "
                 "cache_setting alone, which spares making a sample for whole epochs; else rotation_setting alone"
             )
-        if pin_memory:
-            _warn_if_nothing_is_pinned()
+        if pin_memory and not options.can_pin:
+            message = "pin_memory=True: torch finds no CUDA device, so batches are tensors in ordinary memory"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
         self._limit = None if options.max_minibatch_length is None else Limit(options.max_minibatch_length)
         self._loader: stoker.Loader[Any] = stoker.Loader(
             functools.partial(dataset_class, **dataset_params),
@@ -131,14 +144,3 @@ class DataLoader:
         end = monotonic() + seconds
         self._loader.warm_up(seconds)
         sleep(max(0.0, end - monotonic()))  # though all may be ready by now: they are to be waited for
-
-
-def _warn_if_nothing_is_pinned() -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        warnings.warn(
-            "pin_memory=True: torch finds no CUDA device, so batches are tensors in ordinary memory",
-            RuntimeWarning,
-            stacklevel=3,
-        )

@@ -30,11 +30,11 @@ def unchanged(batch: Any) -> Any:
 
 
 def pinned(batch: Any) -> Any:
-    """The batch with its tensors in pinned memory, if there is a CUDA device that could read it."""
+    """The batch with its tensors in pinned memory."""
     import torch
 
     if isinstance(batch, torch.Tensor):
-        return batch.pin_memory() if torch.cuda.is_available() else batch
+        return batch.pin_memory()
     if isinstance(batch, dict):
         changed = copy.copy(batch)
         changed.update({key: pinned(value) for key, value in batch.items()})

@@ -17,9 +17,9 @@ _OPTIONAL = ("max_minibatch_length",)
 _FLAGS = ("shuffle", "pin_memory", "use_threading")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """The arguments of a ``DataLoader``, in its order, but for the two settings."""
+    """The arguments of a ``DataLoader``, but for the two settings."""
 
     dataset_class: Callable[..., Any]
     dataset_params: Mapping[str, Any]
@@ -66,6 +66,15 @@ class Options:
         return stoker.Processes(self.nb_worker, start="spawn", environments=environments)
 
     @property
+    def can_pin(self) -> bool:
+        """Whether batches are to be pinned, and there is a device that could read them."""
+        if not self.pin_memory:
+            return False
+        import torch
+
+        return bool(torch.cuda.is_available())
+
+    @property
     def route(self) -> dict[str, Any]:
         """``to``, ``device`` and ``to_device`` of ``stoker.Loader``.
 
@@ -74,7 +83,7 @@ class Options:
         """
         if self.device is not None and not _is_cpu(self.device):
             return {"to": "torch", "device": self.device}  # on CUDA, by way of pinned memory
-        to_device = pinned if self.pin_memory else unchanged if self.use_threading else None
+        to_device = pinned if self.can_pin else unchanged if self.use_threading else None
         return {"to": "torch" if self.device is not None or self.pin_memory else None, "to_device": to_device}
 
 
