@@ -36,8 +36,8 @@ _ENTRY = np.dtype(
         ("offset", "<u8"),
         ("capacity", "<u8"),
         ("nbytes", "<u8"),
-        ("form", "<u4"),
-        ("aside", "<u4"),
+        ("form", "<u8"),
+        ("aside", "<u8"),
         ("used", "<u8"),
     ]
 )

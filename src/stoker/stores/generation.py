@@ -41,8 +41,8 @@ ENTRY = np.dtype(
         ("owner", "<u4"),
         ("offset", "<u8"),
         ("nbytes", "<u8"),
-        ("form", "<u4"),
-        ("aside", "<u4"),
+        ("form", "<u8"),
+        ("aside", "<u8"),
         ("check", "<u8"),
     ]
 )
