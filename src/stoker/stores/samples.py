@@ -22,7 +22,19 @@ from stoker.collate.tensors import array_as_tensor
 from stoker.collate.tree import flatten, unflatten
 from stoker.memory.codec import dumps
 from stoker.stores.cache import Codec
-from stoker.stores.forms import Form, Kind, Leaf, as_array, beside, check, leaf_of, read, restored, spelt
+from stoker.stores.forms import (
+    Form,
+    Kind,
+    Leaf,
+    as_array,
+    beside,
+    check,
+    exact_keys,
+    leaf_of,
+    read,
+    restored,
+    spelt,
+)
 
 _REMEMBERED = 1024  # forms kept by a reader or writer; ragged data may have a new one every sample
 _LENGTH = 4  # bytes that tell how long the form is
@@ -77,10 +89,13 @@ class SampleWriter:
                 return Record(known[0], known[2], [sample], 0, known[1])
         values, tree = flatten(sample)
         leaves = [leaf_of(value) for value in values]
-        if not self._pickles:
-            check(tree, leaves, values)
-        key = (tree, *leaves)
-        form, told, number = self._forms.get(key) or self._new_form(key)
+        key = (tree, exact_keys(tree), *leaves)
+        known = self._forms.get(key)
+        if known is None:
+            if not self._pickles:
+                check(tree, leaves, values)
+            known = self._forms[key] = self._new_form(Form.of(tree, *leaves))
+        form, told, number = known
         if type(sample) is np.ndarray and form.is_array:
             self._forms[sample.dtype, sample.shape] = form, told, number
         arrays = [as_array(value) for value, leaf in zip(values, leaves, strict=True) if leaf.dtype]
@@ -88,14 +103,12 @@ class SampleWriter:
         packed = b"" if not aside else dumps(aside) if self._pickles else msgspec.msgpack.encode(aside)
         return Record(form, number, arrays, len(packed), packed + told)
 
-    def _new_form(self, key: tuple[Any, ...]) -> tuple[Form, bytes, int]:
+    def _new_form(self, form: Form) -> tuple[Form, bytes, int]:
         if len(self._forms) >= _REMEMBERED:
             self._forms.clear()
-        form = Form.of(*key)
         told = dumps(form) if self._pickles else msgspec.msgpack.encode(spelt(form))
-        number = xxhash.xxh3_64_intdigest(told) & 0xFFFFFFFF
-        self._forms[key] = made = form, told + len(told).to_bytes(_LENGTH, "little"), number
-        return made
+        number = xxhash.xxh3_64_intdigest(told)
+        return form, told + len(told).to_bytes(_LENGTH, "little"), number
 
 
 class SampleReader:
@@ -118,7 +131,19 @@ class SampleReader:
         return [self.sample(buffer, found) for found in places]
 
     def sample(self, buffer: memoryview, found: Found) -> Any:
-        """The sample that lies there."""
+        """The sample that lies there.
+
+        Raises:
+            ValueError: What lies there is no sample, though its checksum is right: somebody has forged it.
+        """
+        if self._pickles:
+            return self._sample(buffer, found)
+        try:
+            return self._sample(buffer, found)
+        except (TypeError, AttributeError, RuntimeError) as error:
+            raise ValueError(f"what lies in the store is no sample: {error}") from error
+
+    def _sample(self, buffer: memoryview, found: Found) -> Any:
         start, _, number, aside = found
         form = self._forms.get(number)
         if form is None:
@@ -136,7 +161,7 @@ class SampleReader:
     def _array(self, leaf: Leaf, buffer: memoryview, start: int) -> Any:
         array: Array = np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)
         if leaf.kind == Kind.SCALAR:
-            return array[()]
+            return array.copy()[()]  # a structured one would be a view
         if self._copies:
             array = array.copy()
         return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
@@ -151,6 +176,8 @@ class SampleReader:
         length = int.from_bytes(buffer[end : end + _LENGTH], "little")
         told = buffer[end - length : end]
         form: Form = pickle.loads(told) if self._pickles else read(msgspec.msgpack.decode(told))
+        if form.nbytes + found.aside + length + _LENGTH != found.nbytes:
+            raise ValueError("what lies in the store is no sample: its parts are longer than the whole, or shorter")
         if len(self._forms) >= _REMEMBERED:
             self._forms.clear()
         self._forms[found.form] = form
