@@ -58,5 +58,5 @@ def allocate(fd: int, offset: int, nbytes: int) -> None:
 def give_back(fd: int, offset: int, nbytes: int) -> None:
     """Makes a hole: what lies there is no longer needed. Where that can't be done, it just stays."""
     libc = ctypes.CDLL(None)
-    if hasattr(libc, "fallocate"):
+    if nbytes and hasattr(libc, "fallocate"):
         libc.fallocate(fd, _KEEP_SIZE | _PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(nbytes))

@@ -4,6 +4,8 @@ The samples that rotate at the same time are a block. A block is gone through `t
 its own, so a sample comes once a pass; then the next block begins. All of it is arithmetic, like any other order.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from stoker.plan.order import Order
@@ -26,7 +28,7 @@ class Rotated:
         key: What the orders of the passes follow from; None: each pass is in the order of the samples.
     """
 
-    __slots__ = ("_base", "_blocks", "_first", "_key", "_last", "_order", "_stop", "_times", "count")
+    __slots__ = ("_base", "_blocks", "_first", "_key", "_last", "_numbers", "_order", "_stop", "_times", "count")
 
     def __init__(self, order: Order, span: tuple[int, int], times: int, size: int, key: int | None) -> None:
         self._order, self._times, self._key = order, times, key
@@ -35,6 +37,7 @@ class Rotated:
         self.count = -(-self._stop // times) - self._base
         self._blocks = -(-self.count // size)  # as even as can be: a block of one sample can only repeat it
         self._last: tuple[int, _Block] | None = None
+        self._numbers: tuple[int, int, Positions] = (0, 0, np.empty(0, dtype=np.int64))
 
     def indices(self, start: int, stop: int) -> list[int]:
         """The dataset indices of these uses."""
@@ -43,13 +46,19 @@ class Rotated:
 
     def numbers(self, start: int, stop: int) -> Positions:
         """The numbers of the samples of these uses."""
-        found = [np.empty(0, dtype=np.int64)]
+        # One attribute, replaced as a whole: threads may share an order.
+        known = self._numbers
+        if known[:2] != (start, stop):
+            known = self._numbers = (start, stop, np.concatenate(list(self._parts(start, stop))))
+        return known[2]
+
+    def _parts(self, start: int, stop: int) -> Iterator[Positions]:
+        yield np.empty(0, dtype=np.int64)
         while start < stop:
             block = self._block(self._block_of(start))
             upto = min(stop, block.stop)
-            found.append(block.numbers(start, upto))
+            yield block.numbers(start, upto)
             start = upto
-        return np.concatenate(found)
 
     def uses(self, numbers: Positions) -> Positions:
         """How often each of these samples is used here."""
@@ -61,7 +70,6 @@ class Rotated:
         return ((number + 1) * self._blocks - 1) // self.count
 
     def _block(self, block: int) -> "_Block":
-        # One attribute, replaced as a whole: threads may share an order.
         last = self._last
         if last is None or last[0] != block:
             low, high = block * self.count // self._blocks, (block + 1) * self.count // self._blocks
@@ -80,6 +88,7 @@ class _Block:
 
     def __init__(self, samples: range, start: int, ends: Positions, times: int, key: int | None) -> None:
         self._samples, self._key = samples, key
+        self._permutations: dict[int, Permutation] = {}  # of the last passes
         self._uses = int(ends[0]), int(ends[1])
         passes = np.arange(max(self._uses) if len(samples) <= 2 else times)
         self._members = len(samples) - (passes >= ends[0]) - ((passes >= ends[1]) & (len(samples) > 1))
@@ -113,8 +122,18 @@ class _Block:
 
     def _pass(self, turn: int, places: Positions) -> Positions:
         if self._key is not None:
-            places = Permutation(int(self._members[turn]), derive(self._key, turn))(places)
+            places = self._permutation(self._key, turn)(places)
         return places + (self._samples.start + (turn >= self._uses[0]))
+
+    def _permutation(self, key: int, turn: int) -> Permutation:
+        known = self._permutations.get(turn)
+        if known is None:
+            known = Permutation(int(self._members[turn]), derive(key, turn))
+            self._permutations = {
+                turn: known,
+                **{last: self._permutations[last] for last in list(self._permutations)[:1]},
+            }
+        return known
 
     def _as_list(self) -> Positions:
         found: list[int] = []

@@ -56,9 +56,9 @@ class CacheStore:
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
         return True
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         if self._open is not None:
-            self._open[1].let_go()
+            self._open[1].abandon()
 
     def close(self) -> None:
         if self._open is not None:

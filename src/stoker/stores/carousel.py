@@ -1,9 +1,10 @@
 """The samples that rotate: a file in memory, or without a name on disk, that all workers of a loader map.
 
-    | header | table: one entry a sample | cells that are free | cell | cell | ...
+    | header | table: one entry a sample | table: one row a cell | free cells | cell | cell | ...
 
 A sample stands in a cell until it has been used as often as it shall be; then the next one takes the cell, so in the
-steady state no memory is taken or given back. Nothing here is read by a later run, so nothing is checksummed.
+steady state no memory is taken or given back. A cell that is neither free nor read from is held by one worker; if that
+one dies, the next one to start frees it. Nothing here is read by a later run, so nothing is checksummed.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from stoker.stores.shelf import Claims
 _PAGE = 4096
 _EMPTY, _CLAIMED, _READY = range(3)
 _MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes the table; by owners
+_HAUNTED = 2**32 - 1  # as the holder of a cell: nobody's to free
 _MAPPED_AHEAD = 2**26  # bytes at least, so that it need not be mapped again for each new cell
 
-_HEADER = np.dtype([("tail", "<u8"), ("free", "<u8"), ("owners", "<u4")])
-_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8")])
+_HEADER = np.dtype([("tail", "<u8"), ("cells", "<u8"), ("free", "<u8"), ("owners", "<u4")])
+_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8"), ("holder", "<u4")])
 _ENTRY = np.dtype(
     [
         ("key", "<i8"),
         ("state", "<u4"),
         ("owner", "<u4"),
+        ("cell", "<u4"),
         ("offset", "<u8"),
-        ("capacity", "<u8"),
         ("nbytes", "<u8"),
         ("form", "<u8"),
         ("aside", "<u8"),
@@ -66,26 +68,38 @@ class Carousel:
                 self._map_tables()
                 self._header["owners"] += 1
                 self._owner = int(self._header["owners"])
+                self._free_what_the_dead_hold()
         except BaseException:
             os.close(self._fd)
             raise
         self._memory: Mapping | None = None
         self._claimed: set[int] = set()
+        self._spare: list[int] = []  # cells for what was claimed
+        self._expected = 0  # bytes of a sample, as far as one can tell
+        self._put: list[tuple[int, ...]] = []  # entries of what stands in cells and is not published yet
         self._read: dict[int, int] = {}  # what this batch has read from cells: key -> offset
 
     def _map_tables(self) -> None:
-        cells = _PAGE + self._places * _ENTRY.itemsize
-        size = -(-(cells + self._places * _CELL.itemsize) // _PAGE) * _PAGE
-        is_new = os.fstat(self._fd).st_size == 0
-        if is_new:
-            allocate(self._fd, 0, size)
-        memory = Mapping(self._fd, size)
-        self._header = np.ndarray((), _HEADER, memory.buffer)
-        self._entries = np.ndarray(self._places, _ENTRY, memory.buffer, _PAGE)
-        self._free = np.ndarray(self._places, _CELL, memory.buffer, cells)
+        starts = [_PAGE]
+        for item in (_ENTRY.itemsize, _CELL.itemsize, 4):
+            starts.append(-(-(starts[-1] + self._places * item) // _PAGE) * _PAGE)
+        if os.fstat(self._fd).st_size == 0:
+            allocate(self._fd, 0, starts[-1])
+        buffer = Mapping(self._fd, starts[-1]).buffer
+        self._header = np.ndarray((), _HEADER, buffer)
+        self._entries = np.ndarray(self._places, _ENTRY, buffer, starts[0])
+        self._cells = np.ndarray(self._places, _CELL, buffer, starts[1])
+        self._free = np.ndarray(self._places, "<u4", buffer, starts[2])
         if self._header["tail"] == 0:
-            self._header["tail"] = size
             self._entries["key"] = -1
+            self._header["tail"] = starts[-1]
+
+    def _free_what_the_dead_hold(self) -> None:
+        held = self._cells[: int(self._header["cells"])]["holder"]
+        for owner in set(held.tolist()) - {0, _HAUNTED}:
+            if self._is_gone(owner):
+                for cell in np.flatnonzero(held == owner).tolist():
+                    self._push(cell)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -122,42 +136,69 @@ class Carousel:
         self._locks.take(_OWNERS + self._owner)
         try:
             yield self._claim(keys)
+            self._publish()
         finally:
-            self.let_go()
+            self._return_cells()
+            self._let_go()
 
     def put(self, key: int, sample: Any) -> None:
         if key not in self._claimed:
             return  # its place is taken by one that is still needed
         record = self._writer.record(sample)
-        cell = self._cell(record.nbytes)
-        if cell is None:
-            return
-        offset, capacity = cell
-        record.write(self._mapped(offset + capacity).buffer, offset)
-        with self._locks.holding(_MUTEX):
-            entry = self._entry(key)
-            if entry["state"] != _CLAIMED or entry["owner"] != self._owner or entry["key"] != key:
-                self._push(cell)
-                return
-            self._entries[key % self._places] = (
-                key, _CLAIMED, self._owner, offset, capacity, record.nbytes, record.number, record.aside, 0,
-            )  # fmt: skip
-            entry["state"] = _READY
-        self._claimed.discard(key)
+        self._expected = nbytes = record.nbytes
+        cell = self._spare.pop() if self._spare else None
+        if cell is None or self._cells["capacity"][cell] < nbytes:
+            cell = self._grown(nbytes, cell)
+        if cell is not None:
+            offset = int(self._cells["offset"][cell])
+            record.write(self._mapped(offset + nbytes).buffer, offset)
+            self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0))
 
     def wait_for(self, other: int) -> None:
         self._locks.take(_OWNERS + other, shared=True)
         self._locks.release(_OWNERS + other)
 
-    def let_go(self) -> None:
-        """Gives all claims back. May be called from another thread, for a worker that is given up."""
+    def abandon(self) -> None:
+        """From another thread, for a worker that is given up: it may still write into its cells, so they stay its own
+        until it comes to return them."""
+        self._cells["holder"][self._cells["holder"] == self._owner] = _HAUNTED
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Gives all claims back."""
         claimed, self._claimed = self._claimed, set()
         with self._locks.holding(_MUTEX):
-            for key in claimed:
-                entry = self._entry(key)
-                if entry["state"] == _CLAIMED and entry["owner"] == self._owner and entry["key"] == key:
-                    entry["state"] = _EMPTY
+            if claimed:
+                keys = np.fromiter(claimed, np.int64)
+                places = keys % self._places
+                rows = self._entries[places]
+                mine = (rows["state"] == _CLAIMED) & (rows["owner"] == self._owner) & (rows["key"] == keys)
+                self._entries["state"][places[mine]] = _EMPTY
         self._locks.release(_OWNERS + self._owner)
+
+    def _publish(self) -> None:
+        """What was put may be read now, but for what was taken away meanwhile."""
+        if not self._put:
+            return
+        rows = np.array(self._put, _ENTRY)
+        places = rows["key"] % self._places
+        with self._locks.holding(_MUTEX):
+            there = self._entries[places]
+            mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner) & (there["key"] == rows["key"])
+            self._cells["holder"][rows["cell"][mine]] = 0
+            self._entries[places[mine]] = rows[mine]
+            self._entries["state"][places[mine]] = _READY
+        self._put = [row for row, is_mine in zip(self._put, mine.tolist(), strict=True) if not is_mine]
+        self._claimed.difference_update(rows["key"].tolist())
+
+    def _return_cells(self) -> None:
+        """Those that nothing was put into, or nothing that counts."""
+        cells = [*self._spare, *[row[3] for row in self._put]]
+        self._spare, self._put = [], []
+        if cells:
+            with self._locks.holding(_MUTEX):
+                for cell in cells:
+                    self._push(cell)
 
     def count(self, keys: Sequence[int], uses: Any, uses_in_all: Any) -> bool:
         """A batch has used these so often. False if a cell that it read from was another's by then."""
@@ -172,31 +213,38 @@ class Carousel:
             used = rows["used"][there] + uses[there]
             self._entries["used"][places] = used
             for place in places[used >= uses_in_all[there]].tolist():
-                self._vacate(self._entries[place])
+                self._vacate(place)
         return True
-
-    def _entry(self, key: int) -> Any:
-        return self._entries[key % self._places]
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         """Those whose place another sample needs are claimed by nobody, but made all the same."""
-        mine, other = [], None
+        wanted = np.asarray(keys, dtype=np.int64)
+        places = wanted % self._places
         with self._locks.holding(_MUTEX):
-            for key in keys:
-                entry = self._entry(key)
-                owner, state = int(entry["owner"]), int(entry["state"])
-                is_busy = state == _CLAIMED and owner != self._owner and not self._is_gone(owner)
-                if is_busy and entry["key"] == key:
-                    other = owner
-                elif is_busy:
-                    mine.append(key)
-                elif state != _READY or entry["key"] != key:
-                    if state == _READY:
-                        self._vacate(entry)
-                    entry["key"], entry["owner"], entry["state"] = key, self._owner, _CLAIMED
-                    self._claimed.add(key)
-                    mine.append(key)
-        return Claims(mine, other)
+            rows = self._entries[places]
+            claimed = (rows["state"] == _CLAIMED) & (rows["owner"] != self._owner)
+            busy = [owner for owner in set(rows["owner"][claimed].tolist()) if not self._is_gone(owner)]
+            taken = claimed & np.isin(rows["owner"], busy)
+            ready = rows["state"] == _READY
+            mine = ~taken & ~(ready & (rows["key"] == wanted))
+            for place in places[mine & ready].tolist():
+                self._vacate(place)
+            self._entries["key"][places[mine]] = wanted[mine]
+            self._entries["owner"][places[mine]] = self._owner
+            self._entries["state"][places[mine]] = _CLAIMED
+            self._spare = self._free_cells(int(mine.sum()))
+        self._claimed.update(wanted[mine].tolist())
+        others = rows["owner"][taken & (rows["key"] == wanted)]
+        unplaced = taken & (rows["key"] != wanted)
+        return Claims(wanted[mine | unplaced].tolist(), int(others[0]) if others.size else None)
+
+    def _free_cells(self, count: int) -> list[int]:
+        """Up to so many free cells, which are this worker's from now on."""
+        free = int(self._header["free"])
+        cells: list[int] = self._free[max(0, free - count) : free].tolist()
+        self._header["free"] = free - len(cells)
+        self._cells["holder"][cells] = self._owner
+        return cells
 
     def _is_gone(self, owner: int) -> bool:
         if not self._locks.try_take(_OWNERS + owner):
@@ -204,37 +252,42 @@ class Carousel:
         self._locks.release(_OWNERS + owner)
         return True
 
-    def _vacate(self, entry: Any) -> None:
-        entry["state"] = _EMPTY
-        self._push((int(entry["offset"]), int(entry["capacity"])))
+    def _vacate(self, place: int) -> None:
+        self._entries["state"][place] = _EMPTY
+        self._push(int(self._entries["cell"][place]))
 
-    def _push(self, cell: tuple[int, int]) -> None:
+    def _push(self, cell: int) -> None:
+        """It is free. Whoever is killed in the middle of this loses a cell, and no more."""
         count = int(self._header["free"])
-        if count < self._places:
-            self._free[count] = cell
-            self._header["free"] = count + 1  # last: whoever is killed in between loses a cell, and no more
+        self._cells["holder"][cell] = 0
+        self._free[count] = cell
+        self._header["free"] = count + 1
 
-    def _cell(self, nbytes: int) -> tuple[int, int] | None:
-        """A cell of that size: one that is free, or a new one in the place of one that is too small."""
+    def _grown(self, nbytes: int, cell: int | None) -> int | None:
+        """A cell of that size: this one, which is too small, made anew; or a new one. None if there is no room."""
+        capacity = -(-nbytes // _PAGE) * _PAGE
         with self._locks.holding(_MUTEX):
-            count = int(self._header["free"])
-            if count:
-                fits = np.flatnonzero(self._free["capacity"][:count] >= nbytes)
-                chosen = int(fits[-1]) if fits.size else count - 1
-                cell = int(self._free[chosen]["offset"]), int(self._free[chosen]["capacity"])
-                self._free[chosen] = self._free[count - 1]
-                self._header["free"] = count - 1
-                if fits.size:
-                    return cell
-                give_back(self._fd, *cell)
-            offset, capacity = int(self._header["tail"]), -(-nbytes // _PAGE) * _PAGE
-            try:
-                allocate(self._fd, offset, capacity)
-            except MemoryError:
+            if cell is None and self._header["cells"] < self._places:
+                cell = int(self._header["cells"])
+                self._cells[cell] = 0, 0, self._owner
+                self._header["cells"] += 1
+            if cell is None or not self._move(cell, int(self._header["tail"]), capacity):
                 self._no_room()
                 return None
-            self._header["tail"] = offset + capacity
-            return offset, capacity
+            self._header["tail"] += capacity
+        return cell
+
+    def _move(self, cell: int, offset: int, capacity: int) -> bool:
+        """Gives the cell that memory instead of what it had."""
+        give_back(self._fd, int(self._cells["offset"][cell]), int(self._cells["capacity"][cell]))
+        self._cells["capacity"][cell] = 0
+        try:
+            allocate(self._fd, offset, capacity)
+        except MemoryError:
+            self._push(cell)
+            return False
+        self._cells["offset"][cell], self._cells["capacity"][cell] = offset, capacity
+        return True
 
     def _mapped(self, end: int) -> Mapping:
         """The file up to there and beyond: what is mapped past its end is there as soon as the file is."""

@@ -123,7 +123,7 @@ class Generation:
             yield self._claim(keys)
             self._flush()
         finally:
-            self.let_go()
+            self._let_go()
 
     def put(self, key: int, sample: Any) -> None:
         record = self._writer.record(sample)
@@ -142,8 +142,12 @@ class Generation:
         self._locks.take(_OWNERS + other, shared=True)
         self._locks.release(_OWNERS + other)
 
-    def let_go(self) -> None:
-        """Gives all claims back. May be called from another thread, for a worker that is given up."""
+    def abandon(self) -> None:
+        """From another thread, for a worker that is given up: what it still does finds no claim of its own."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Gives all claims back."""
         self._pending, self._filled = [], 0
         claimed, self._claimed = self._claimed, set()
         with self._locks.holding(_MUTEX):

@@ -49,8 +49,8 @@ class RotationStore:
         in_all = self._plan.rotated(epoch).uses(unique - epoch * self._per_epoch)
         return self._carousel.count(unique.tolist(), uses, in_all)
 
-    def let_go(self) -> None:
-        self._carousel.let_go()
+    def abandon(self) -> None:
+        self._carousel.abandon()
 
     def close(self) -> None:
         self._carousel.close()

@@ -10,7 +10,7 @@ from stoker.stores.shelf import Collected
 
 
 class Store(Protocol):
-    """Kept samples, as one worker has them open. Used by one thread, but for ``let_go``."""
+    """Kept samples, as one worker has them open. Used by one thread, but for ``abandon``."""
 
     def seed_of(self, epoch: int, index: int) -> int:
         """For what is random in a sample, so that it is the same whoever makes it, and however often."""
@@ -24,7 +24,7 @@ class Store(Protocol):
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
         """The batch has been written. False: it may hold what another sample has overwritten, so make it again."""
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """From another thread: this worker is given up, and others may make what it has claimed."""
 
     def close(self) -> None:

@@ -130,7 +130,7 @@ class _Thread:
             if self._given_up or self.worker.place[0] == IDLE:
                 return
             self._given_up = True
-            self.worker.let_go()
+            self.worker.abandon()
             stack = "".join(traceback.format_stack(sys._current_frames().get(self._thread.ident or 0)))
             self._results.put(_Ended(self, "it was given up", stack, given_up=True))
 

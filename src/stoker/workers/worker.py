@@ -89,10 +89,10 @@ class Worker:
             )
         return self._opened
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """From another thread: nobody waits for this worker any more."""
         if self._store is not None:
-            self._store.let_go()
+            self._store.abandon()
 
     def close(self) -> None:
         """Closes what it has opened. For those who share their process with others."""
