@@ -220,7 +220,7 @@ def read(told: Any) -> Form:
         tree, leaves = _read_tree(spelt_tree), tuple(_read_leaf(*leaf) for leaf in spelt_leaves)
         _check_containers(tree)
         laid_out = Form.of(tree, *(leaf._replace(offset=0) for leaf in leaves))
-        if laid_out != (tree, leaves, nbytes) or len(leaves) != len(list(paths(tree))):
+        if laid_out != Form(tree, leaves, nbytes) or len(leaves) != len(list(paths(tree))):
             raise ValueError("its leaves lie elsewhere")
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, OverflowError) as error:
         raise ValueError(f"this is no form of a sample: {error}") from error
