@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stoker.plan import Batch, Plan
@@ -78,7 +79,13 @@ class CacheStore:
                     return None
                 file = os.path.join(self._folder.path, name + ENDING)
                 made = Generation(
-                    file, self._plan.length, self._writer, self._reader, lambda: self._room(name), self._tell
+                    file,
+                    self._plan.length,
+                    self._writer,
+                    self._reader,
+                    lambda: self._room(name),
+                    self._limit(name),
+                    self._tell,
                 )
         except OSError as error:
             self._tell(f"{error.strerror}: samples are made as without a cache")
@@ -101,8 +108,15 @@ class CacheStore:
         if epochs * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
             self._left = {name for name in self._left if not self._folder.remove(name)}
 
-    def _room(self, name: str) -> float:
-        """How large this generation may get."""
+    @contextlib.contextmanager
+    def _room(self, name: str) -> Iterator[float]:
+        """How large this generation may get. Until the end no other one grows."""
         if self._cache.max_bytes is None:
-            return math.inf
-        return self._cache.max_bytes - self._folder.nbytes_beside(name)
+            yield math.inf
+            return
+        with self._folder.held():
+            yield self._limit(name)
+
+    def _limit(self, name: str) -> float:
+        limit = self._cache.max_bytes
+        return math.inf if limit is None else limit - self._folder.nbytes_beside(name)
