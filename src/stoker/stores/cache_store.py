@@ -41,7 +41,7 @@ class CacheStore:
         self._writer = SampleWriter(cache.codec)
         self._open: tuple[int, Generation] | None = None  # the first epoch of a generation
         self._left: set[str] = set()  # older generations, to be removed when the consumer, too, has left them
-        folder.make()
+        self._is_made = False
 
     def seed_of(self, epoch: int, index: int) -> int:
         return self._cache.seed(self._plan.seed, epoch, index)
@@ -74,6 +74,9 @@ class CacheStore:
         self._leave(first)
         name = self._cache.generation(self._plan.seed, epoch)
         try:
+            if not self._is_made:
+                self._folder.make()
+                self._is_made = True
             with self._folder.held():
                 if not self._folder.make_room(name):
                     return None
@@ -114,8 +117,13 @@ class CacheStore:
         if self._cache.max_bytes is None:
             yield math.inf
             return
-        with self._folder.held():
-            yield self._limit(name)
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._folder.held())
+                room = self._limit(name)
+            except FileNotFoundError:  # somebody has removed the cache
+                room = 0
+            yield room
 
     def _limit(self, name: str) -> float:
         limit = self._cache.max_bytes

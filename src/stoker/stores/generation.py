@@ -33,6 +33,7 @@ _EMPTY, _CLAIMED, _READY = range(3)
 _IN_USE, _MUTEX, _OWNERS = 0, 1, 16  # bytes that are locked: by all who have it open; by who changes it; by owners
 _FLUSH_BYTES = 2**22  # samples are written together: 150 KB by itself costs twice as much as in such a piece
 _MOST_UNDER_WAY = 2**40  # bytes that are being written at any time
+_MOST_NAMED = 20  # damaged samples, by each worker: a file that was cut short may have a million
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 HEADER = np.dtype(
@@ -106,6 +107,7 @@ class Generation:
         self._abandoned = False
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
+        self._found_damaged = 0
         self._trust = _Trust(count, int(self._header["tail"]))
 
     def close(self) -> None:
@@ -282,7 +284,11 @@ class Generation:
         with self._locks.holding(_MUTEX):
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = _EMPTY
-                self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
+                self._found_damaged += 1
+                if self._found_damaged <= _MOST_NAMED:
+                    self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
+                else:
+                    self._tell(f"more than {_MOST_NAMED} samples are damaged; all of them are made again")
 
 
 class _Trust:
