@@ -19,7 +19,8 @@ from stoker.stores.locks import Locks
 
 FORMAT = 1
 ENDING = ".samples"
-ABOUT, _LOCK = "about.json", "lock"
+ABOUT, LOCK = "about.json", "lock"
+IN_USE = 0  # the byte of a generation's file that all who have it open hold
 _GENERATIONS = 2
 
 
@@ -49,7 +50,7 @@ class Folder:
             self._check(found)
         elif os.path.isdir(self.path) and any(os.scandir(self.path)):
             names = sorted(os.listdir(self.path))
-            if set(names) - {_LOCK} and not all(name.startswith(ABOUT) for name in set(names) - {_LOCK}):
+            if set(names) - {LOCK} and not all(name.startswith(ABOUT) for name in set(names) - {LOCK}):
                 raise CacheError(
                     f"{self.path} holds other files ({', '.join(names[:3])}): give Cache a folder of its own"
                 )
@@ -153,7 +154,7 @@ def generations(path: str) -> list[Path]:
 @contextlib.contextmanager
 def holding(path: str) -> Iterator[None]:
     """Holds the folder's lock; not that of one that was removed meanwhile, with its folder."""
-    name = os.path.join(path, _LOCK)
+    name = os.path.join(path, LOCK)
     while True:
         fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -178,9 +179,6 @@ def remove_unread(path: str) -> bool:
         return True
     finally:
         os.close(fd)
-
-
-IN_USE = 0  # the byte of a generation's file that all who have it open hold
 
 
 def nbytes(path: str) -> int:

@@ -22,6 +22,7 @@ import xxhash
 
 from stoker.errors import CacheError
 from stoker.memory import Mapping, Sharing
+from stoker.stores.folder import IN_USE
 from stoker.stores.locks import Locks
 from stoker.stores.samples import SampleReader, SampleWriter
 from stoker.stores.shelf import Claims
@@ -29,8 +30,8 @@ from stoker.stores.shelf import Claims
 MAGIC = b"stoker 1"
 HEADER_BYTES = 4096
 _ALIGN = 64
-_EMPTY, _CLAIMED, _READY = range(3)
-_IN_USE, _MUTEX, _OWNERS = 0, 1, 16  # bytes that are locked: by all who have it open; by who changes it; by owners
+EMPTY, CLAIMED, READY = range(3)  # states of a sample
+_MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes it; by owners
 _FLUSH_BYTES = 2**22  # samples are written together: 150 KB by itself costs twice as much as in such a piece
 _MOST_UNDER_WAY = 2**40  # bytes that are being written at any time
 _MOST_NAMED = 20  # damaged samples, by each worker: a file that was cut short may have a million
@@ -92,8 +93,8 @@ class Generation:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             self._locks = Locks(self._fd)
-            is_alone = self._locks.try_take(_IN_USE)
-            self._locks.take(_IN_USE, shared=True)
+            is_alone = self._locks.try_take(IN_USE)
+            self._locks.take(IN_USE, shared=True)
             with self._locks.holding(_MUTEX):
                 self._header, self._entries = prepare(self._fd, path, count, limit, tell)
                 self._header["tail"] = _tail(self._fd, 0 if is_alone else int(self._header["tail"]))
@@ -112,13 +113,13 @@ class Generation:
 
     def close(self) -> None:
         if self._fd >= 0:
-            self._locks.release(_IN_USE)  # a child that was forked meanwhile has the file open, too
+            self._locks.release(IN_USE)  # a child that was forked meanwhile has the file open, too
             os.close(self._fd)
             self._fd = -1
 
     def look(self, keys: Sequence[int]) -> dict[int, Any]:
         rows = self._entries[np.asarray(keys)]
-        ready = rows["state"] == _READY
+        ready = rows["state"] == READY
         if not ready.all():
             keys = np.asarray(keys)[ready].tolist()
             rows = rows[ready]
@@ -176,21 +177,21 @@ class Generation:
         with self._locks.holding(_MUTEX):
             for key in claimed:
                 entry = self._entries[key]
-                if entry["state"] == _CLAIMED and entry["owner"] == self._owner:
-                    entry["state"] = _EMPTY
+                if entry["state"] == CLAIMED and entry["owner"] == self._owner:
+                    entry["state"] = EMPTY
         self._locks.release(_OWNERS + self._owner)
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
         with self._locks.holding(_MUTEX):
             rows = self._entries[np.asarray(keys)]
-            for owner in set(rows["owner"][rows["state"] == _CLAIMED].tolist()) - {self._owner}:
+            for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._owner}:
                 if not self._is_gone(owner):
                     others.append(owner)
-            is_free = (rows["state"] != _READY) & ~((rows["state"] == _CLAIMED) & np.isin(rows["owner"], others))
+            is_free = (rows["state"] != READY) & ~((rows["state"] == CLAIMED) & np.isin(rows["owner"], others))
             mine = np.asarray(keys)[is_free]
             self._entries["owner"][mine] = self._owner
-            self._entries["state"][mine] = _CLAIMED
+            self._entries["state"][mine] = CLAIMED
         self._claimed.update(mine.tolist())
         return Claims(mine.tolist(), others[0] if others else None)
 
@@ -211,7 +212,7 @@ class Generation:
         for row, (key, (start, *rest), digest) in zip(rows, pending, strict=True):
             place = base + start, *rest
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
-            row["check"] = _check_of(digest, key, place)
+            row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
 
     def _reserve(self, nbytes: int) -> int | None:
@@ -246,13 +247,13 @@ class Generation:
                 os.ftruncate(self._fd, start)
 
     def _publish(self, keys: list[int], rows: Any) -> None:
-        rows["owner"], rows["state"] = self._owner, _CLAIMED
+        rows["owner"], rows["state"] = self._owner, CLAIMED
         with self._locks.holding(_MUTEX):
             there = self._entries[keys]
-            mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner)  # but for one that was given up
+            mine = (there["state"] == CLAIMED) & (there["owner"] == self._owner)  # but for one that was given up
             places = np.asarray(keys)[mine]
             self._entries[places] = rows[mine]
-            self._entries["state"][places] = _READY
+            self._entries["state"][places] = READY
             self._header["published"] += 1
         self._claimed.difference_update(keys)
 
@@ -278,12 +279,12 @@ class Generation:
         if start + nbytes > size or not nbytes:
             return False
         digest = xxhash.xxh3_64_intdigest(data.buffer[start : start + nbytes])
-        return bool(_check_of(digest, key, place) == row["check"])
+        return bool(check_of(digest, key, place) == row["check"])
 
     def _discard(self, key: int, row: Any) -> None:
         with self._locks.holding(_MUTEX):
             if self._entries[key] == row:  # else somebody has made it again
-                self._entries[key]["state"] = _EMPTY
+                self._entries[key]["state"] = EMPTY
                 self._found_damaged += 1
                 if self._found_damaged <= _MOST_NAMED:
                     self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
@@ -366,6 +367,6 @@ def tables(fd: int, start: int, count: int) -> tuple[Any, Any]:
     return header, np.ndarray(count, ENTRY, mapping.buffer, HEADER_BYTES)
 
 
-def _check_of(digest: int, key: int, place: tuple[int, ...]) -> int:
+def check_of(digest: int, key: int, place: tuple[int, ...]) -> int:
     """The checksum of a sample at its place."""
     return xxhash.xxh3_64_intdigest(_PLACE.pack(key, *place, digest))
