@@ -40,7 +40,7 @@ class CacheStore:
         self._reader, self._tell = reader, tell
         self._writer = SampleWriter(cache.codec)
         self._open: tuple[int, Generation] | None = None  # the first epoch of a generation
-        self._left: set[str] = set()  # older generations, to be removed when the consumer, too, has left them
+        self._left: set[int] = set()  # older generations, to be removed when the consumer, too, has left them
         self._is_made = False
 
     def seed_of(self, epoch: int, index: int) -> int:
@@ -101,15 +101,16 @@ class CacheStore:
             left = self._open[0]
             self.close()
             if left < first:
-                self._left.add(self._cache.generation(self._plan.seed, left))
+                self._left.add(left)
 
     def _remove_left(self, batch: Batch) -> None:
         """Once so many batches were made of this generation that the consumer must have taken some, and so needs none
         of the older ones. Before that, a run that ends here could go on with the older one. The last one out succeeds.
         """
-        epochs = batch.epoch - self._cache.first_epoch(batch.epoch)
-        if epochs * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
-            self._left = {name for name in self._left if not self._folder.remove(name)}
+        first = self._cache.first_epoch(batch.epoch)
+        if (batch.epoch - first) * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
+            names = {left: self._cache.generation(self._plan.seed, left) for left in self._left}
+            self._left = {left for left, name in names.items() if left >= first or not self._folder.remove(name)}
 
     @contextlib.contextmanager
     def _room(self, name: str) -> Iterator[float]:
