@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import xxhash
 
 from stoker.errors import CacheError
 from stoker.memory import Mapping, Sharing
+from stoker.stores.folder import IN_USE
 from stoker.stores.locks import Locks
 from stoker.stores.samples import SampleReader, SampleWriter
 from stoker.stores.shelf import Claims
@@ -27,13 +30,23 @@ from stoker.stores.shelf import Claims
 MAGIC = b"stoker 1"
 HEADER_BYTES = 4096
 _ALIGN = 64
-_EMPTY, _CLAIMED, _READY = range(3)
-_IN_USE, _MUTEX, _OWNERS = 0, 1, 16  # bytes that are locked: by all who have it open; by who changes it; by owners
+EMPTY, CLAIMED, READY = range(3)  # states of a sample
+_MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes it; by owners
 _FLUSH_BYTES = 2**22  # samples are written together: 150 KB by itself costs twice as much as in such a piece
+_MOST_UNDER_WAY = 2**40  # bytes that are being written at any time
+_MOST_NAMED = 20  # damaged samples, by each worker: a file that was cut short may have a million
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 HEADER = np.dtype(
-    [("magic", "S8"), ("count", "<u8"), ("start", "<u8"), ("tail", "<u8"), ("owners", "<u4"), ("published", "<u4")]
+    [
+        ("magic", "S8"),
+        ("count", "<u8"),
+        ("start", "<u8"),
+        ("check", "<u8"),  # of those above, which never change
+        ("tail", "<u8"),
+        ("owners", "<u4"),
+        ("published", "<u4"),
+    ]
 )
 ENTRY = np.dtype(
     [
@@ -41,8 +54,8 @@ ENTRY = np.dtype(
         ("owner", "<u4"),
         ("offset", "<u8"),
         ("nbytes", "<u8"),
-        ("form", "<u4"),
-        ("aside", "<u4"),
+        ("form", "<u8"),
+        ("aside", "<u8"),
         ("check", "<u8"),
     ]
 )
@@ -57,11 +70,12 @@ class Generation:
         count: Samples of the dataset.
         writer: Makes records of samples.
         reader: Makes samples of records.
-        room: Tells how many bytes the file may have.
+        room: Tells how many bytes the file may have, and keeps others from growing meanwhile.
+        limit: The same, now.
         tell: Called with what the user should know.
 
     Raises:
-        CacheError: The file is of another dataset, or no cache at all.
+        CacheError: The file is of a dataset of another length.
         OSError: No room for the table.
     """
 
@@ -71,17 +85,19 @@ class Generation:
         count: int,
         writer: SampleWriter,
         reader: SampleReader,
-        room: Callable[[], float],
+        room: Callable[[], AbstractContextManager[float]],
+        limit: float,
         tell: Callable[[str], None],
     ) -> None:
         self._path, self._writer, self._reader, self._room, self._tell = path, writer, reader, room, tell
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             self._locks = Locks(self._fd)
-            self._locks.take(_IN_USE, shared=True)
+            is_alone = self._locks.try_take(IN_USE)
+            self._locks.take(IN_USE, shared=True)
             with self._locks.holding(_MUTEX):
-                table = prepare(self._fd, path, count, room())
-                self._header, self._entries = table
+                self._header, self._entries = prepare(self._fd, path, count, limit, tell)
+                self._header["tail"] = _tail(self._fd, 0 if is_alone else int(self._header["tail"]))
                 self._header["owners"] += 1
                 self._owner = int(self._header["owners"])
         except BaseException:
@@ -89,18 +105,21 @@ class Generation:
             raise
         self._data: Mapping | None = None  # all of the file that was there when it was mapped
         self._claimed: set[int] = set()
+        self._abandoned = False
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
+        self._found_damaged = 0
         self._trust = _Trust(count, int(self._header["tail"]))
 
     def close(self) -> None:
         if self._fd >= 0:
+            self._locks.release(IN_USE)  # a child that was forked meanwhile has the file open, too
             os.close(self._fd)
             self._fd = -1
 
     def look(self, keys: Sequence[int]) -> dict[int, Any]:
         rows = self._entries[np.asarray(keys)]
-        ready = rows["state"] == _READY
+        ready = rows["state"] == READY
         if not ready.all():
             keys = np.asarray(keys)[ready].tolist()
             rows = rows[ready]
@@ -118,6 +137,9 @@ class Generation:
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
+        if self._abandoned:
+            yield Claims(keys, None)
+            return
         self._locks.take(_OWNERS + self._owner)
         try:
             yield self._claim(keys)
@@ -143,7 +165,9 @@ class Generation:
         self._locks.release(_OWNERS + other)
 
     def abandon(self) -> None:
-        """From another thread, for a worker that is given up: what it still does finds no claim of its own."""
+        """From another thread, for a worker that is given up: what it still does finds no claim of its own, and takes
+        none, as nobody would end it if it hung again."""
+        self._abandoned = True
         self._let_go()
 
     def _let_go(self) -> None:
@@ -153,21 +177,21 @@ class Generation:
         with self._locks.holding(_MUTEX):
             for key in claimed:
                 entry = self._entries[key]
-                if entry["state"] == _CLAIMED and entry["owner"] == self._owner:
-                    entry["state"] = _EMPTY
+                if entry["state"] == CLAIMED and entry["owner"] == self._owner:
+                    entry["state"] = EMPTY
         self._locks.release(_OWNERS + self._owner)
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
         with self._locks.holding(_MUTEX):
             rows = self._entries[np.asarray(keys)]
-            for owner in set(rows["owner"][rows["state"] == _CLAIMED].tolist()) - {self._owner}:
+            for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._owner}:
                 if not self._is_gone(owner):
                     others.append(owner)
-            is_free = (rows["state"] != _READY) & ~((rows["state"] == _CLAIMED) & np.isin(rows["owner"], others))
+            is_free = (rows["state"] != READY) & ~((rows["state"] == CLAIMED) & np.isin(rows["owner"], others))
             mine = np.asarray(keys)[is_free]
             self._entries["owner"][mine] = self._owner
-            self._entries["state"][mine] = _CLAIMED
+            self._entries["state"][mine] = CLAIMED
         self._claimed.update(mine.tolist())
         return Claims(mine.tolist(), others[0] if others else None)
 
@@ -188,23 +212,26 @@ class Generation:
         for row, (key, (start, *rest), digest) in zip(rows, pending, strict=True):
             place = base + start, *rest
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
-            row["check"] = _check_of(digest, key, place)
+            row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
-        with self._locks.holding(_MUTEX):
-            tail = int(self._header["tail"])
-            if tail + nbytes > self._room():
+        with self._room() as room, self._locks.holding(_MUTEX):
+            tail = _tail(self._fd, int(self._header["tail"]))
+            if tail + nbytes > room:
                 self._tell("it has reached max_bytes: what is not in it is made as without a cache")
                 return None
+            if room < math.inf:
+                os.ftruncate(self._fd, tail + nbytes)  # so that others count it
             self._header["tail"] = tail + nbytes
             return tail
 
     def _write(self, data: Any, start: int) -> bool:
+        done = 0
         try:
-            if os.pwrite(self._fd, data, start) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            while done < len(data):  # one call writes 2 GiB at most
+                done += os.pwrite(self._fd, data[done:], start + done)
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
@@ -220,13 +247,13 @@ class Generation:
                 os.ftruncate(self._fd, start)
 
     def _publish(self, keys: list[int], rows: Any) -> None:
-        rows["owner"], rows["state"] = self._owner, _CLAIMED
+        rows["owner"], rows["state"] = self._owner, CLAIMED
         with self._locks.holding(_MUTEX):
             there = self._entries[keys]
-            mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner)  # but for one that was given up
+            mine = (there["state"] == CLAIMED) & (there["owner"] == self._owner)  # but for one that was given up
             places = np.asarray(keys)[mine]
             self._entries[places] = rows[mine]
-            self._entries["state"][places] = _READY
+            self._entries["state"][places] = READY
             self._header["published"] += 1
         self._claimed.difference_update(keys)
 
@@ -237,28 +264,32 @@ class Generation:
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
         self._trust.look(status.st_mtime_ns, int(self._header["published"]))
-        damaged = set()
-        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= self._data.size)).tolist():
-            if self._is_sound(keys[k], rows[k], self._data):
+        damaged, size = set(), min(self._data.size, status.st_size)
+        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
+            if self._is_sound(keys[k], rows[k], self._data, size):
                 self._trust.add(keys[k])
             else:
                 damaged.add(keys[k])
                 self._discard(keys[k], rows[k])
         return damaged
 
-    def _is_sound(self, key: int, row: Any, data: Mapping) -> bool:
+    def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
         start, nbytes = place[:2]
-        if start + nbytes > data.size or not nbytes:
+        if start + nbytes > size or not nbytes:
             return False
         digest = xxhash.xxh3_64_intdigest(data.buffer[start : start + nbytes])
-        return bool(_check_of(digest, key, place) == row["check"])
+        return bool(check_of(digest, key, place) == row["check"])
 
     def _discard(self, key: int, row: Any) -> None:
         with self._locks.holding(_MUTEX):
             if self._entries[key] == row:  # else somebody has made it again
-                self._entries[key]["state"] = _EMPTY
-                self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
+                self._entries[key]["state"] = EMPTY
+                self._found_damaged += 1
+                if self._found_damaged <= _MOST_NAMED:
+                    self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
+                else:
+                    self._tell(f"more than {_MOST_NAMED} samples are damaged; all of them are made again")
 
 
 class _Trust:
@@ -285,23 +316,48 @@ class _Trust:
         self._checked[key] = True
 
 
-def prepare(fd: int, path: str, count: int, room: float) -> tuple[Any, Any]:
-    """Header and table of the file, made if it is empty."""
+def prepare(fd: int, path: str, count: int, limit: float, tell: Callable[[str], None]) -> tuple[Any, Any]:
+    """Header and table of the file, made if they are not there, and mended if they are damaged.
+
+    Each entry of the table has a checksum of its own, so none is given up for a header that is wrong.
+    """
     start = -(-(HEADER_BYTES + count * ENTRY.itemsize) // _ALIGN) * _ALIGN
-    size = os.fstat(fd).st_size
-    if size == 0:
-        if start > room:
+    size, found = os.fstat(fd).st_size, read_header(fd)
+    if found is not None and found["count"] != count:
+        raise CacheError(
+            f"{path} is a cache of {found['count']} samples and this dataset has {count}: give Cache another folder, "
+            f"or remove this one with `stoker cache rm {os.path.dirname(path)}`"
+        )
+    if size < start:
+        if start > limit:
             raise OSError(errno.ENOSPC, f"its table alone takes {start:,} bytes, more than max_bytes allows")
         os.posix_fallocate(fd, 0, start)
-    elif size < start:
-        _refuse(path, count, size)
     header, entries = tables(fd, start, count)
-    if size == 0 or not header["magic"]:
-        header["count"], header["start"], header["tail"] = count, start, start
-        header["magic"] = MAGIC
-    if header["magic"] != MAGIC or header["count"] != count:
-        _refuse(path, count, size)
+    if found is None:
+        if any(header.tobytes()):  # else whoever made it was killed before he wrote it
+            tell("its header is damaged, and is written anew")
+        header["magic"], header["count"], header["start"] = MAGIC, count, start
+        header["check"] = _check_of_header(header)
     return header, entries
+
+
+def read_header(fd: int) -> Any | None:
+    """The header, or None if it is not whole."""
+    told = os.pread(fd, HEADER.itemsize, 0)
+    if len(told) < HEADER.itemsize:
+        return None
+    header = np.frombuffer(told, HEADER)[0]
+    return header if header["magic"] == MAGIC and header["check"] == _check_of_header(header) else None
+
+
+def _check_of_header(header: Any) -> int:
+    return xxhash.xxh3_64_intdigest(header["magic"].tobytes() + header["count"].tobytes() + header["start"].tobytes())
+
+
+def _tail(fd: int, told: int) -> int:
+    """Where the file ends, and what is being written ends. What the header tells of that may be damaged."""
+    size = -(-os.fstat(fd).st_size // _ALIGN) * _ALIGN
+    return told if size <= told < size + _MOST_UNDER_WAY else size
 
 
 def tables(fd: int, start: int, count: int) -> tuple[Any, Any]:
@@ -311,17 +367,6 @@ def tables(fd: int, start: int, count: int) -> tuple[Any, Any]:
     return header, np.ndarray(count, ENTRY, mapping.buffer, HEADER_BYTES)
 
 
-def _refuse(path: str, count: int, size: int) -> None:
-    with open(path, "rb") as file:
-        found = np.frombuffer(file.read(HEADER_BYTES).ljust(HEADER_BYTES, b"\0"), HEADER, 1)[0]
-    if found["magic"] != MAGIC:
-        raise CacheError(f"{path} ({size:,} bytes) is no cache of Stoker's: give Cache a folder of its own")
-    raise CacheError(
-        f"{path} is a cache of {found['count']} samples and this dataset has {count}: give Cache another folder, "
-        f"or remove this one with `stoker cache rm {os.path.dirname(path)}`"
-    )
-
-
-def _check_of(digest: int, key: int, place: tuple[int, ...]) -> int:
+def check_of(digest: int, key: int, place: tuple[int, ...]) -> int:
     """The checksum of a sample at its place."""
     return xxhash.xxh3_64_intdigest(_PLACE.pack(key, *place, digest))

@@ -38,6 +38,12 @@ class Locks:
             raise
         return True
 
+    def is_held(self, byte: int) -> bool:
+        """Whether somebody else holds it, alone or shared."""
+        flock = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+        kind, *_ = _FLOCK.unpack(fcntl.fcntl(self._fd, fcntl.F_OFD_GETLK, flock))
+        return bool(kind != fcntl.F_UNLCK)
+
     def release(self, byte: int) -> None:
         self._set(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, byte)
 
