@@ -15,14 +15,13 @@ from stoker.stores.inventory import Findings, shelved, verify
 from stoker.workers.randomness import seed_generators
 from tests.streams import kept
 
-STATE = slice(0, 4)  # of an entry's bytes, where its state lies
-
 
 class Counted:
     """Notes each call in a file, which all processes share. Draws from each generator, as augmentation does."""
 
     def __init__(self, n: int, log: Any = None, width: int = 3) -> None:
-        self.n, self.log, self.width = n, None if log is None else str(log), width
+        self.n, self.width = n, width
+        self.noted_in = None if log is None else str(log)  # under another name: it is no part of what the cache is of
 
     def __len__(self) -> int:
         return self.n
@@ -33,8 +32,8 @@ class Counted:
         return {"row": np.full(self.width, index, np.int32), "noise": noise, "name": f"sample {index}", "index": index}
 
     def note(self, index: int) -> None:
-        if self.log is not None:
-            fd = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        if self.noted_in is not None:
+            fd = os.open(self.noted_in, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             os.write(fd, index.to_bytes(4, "little"))
             os.close(fd)
 

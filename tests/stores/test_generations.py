@@ -15,7 +15,7 @@ from tests.streams import assert_same, epochs
 
 def content(stream):
     """What is random in each sample of each epoch."""
-    return [{int(k): float(noise) for b in epoch for k, noise in zip(b["index"], b["noise"][:, 0])} for epoch in stream]
+    return [{int(k): row[0] for b in epoch for k, row in zip(b["index"], b["noise"], strict=True)} for epoch in stream]
 
 
 def test_each_generation_is_kept_for_so_many_epochs_and_then_made_anew(backend, path, log):

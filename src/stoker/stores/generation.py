@@ -46,6 +46,7 @@ HEADER = np.dtype(
         ("tail", "<u8"),
         ("owners", "<u4"),
         ("published", "<u4"),
+        ("discarded", "<u4"),
     ]
 )
 ENTRY = np.dtype(
@@ -206,6 +207,7 @@ class Generation:
         """Writes what was put, then its entries."""
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
+        self._trust.look(*self._changes())
         if base is None or not self._write(self._scratch[:filled], base):
             return
         rows = np.zeros(len(pending), ENTRY)
@@ -214,6 +216,7 @@ class Generation:
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
             row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
+        self._trust.note(*self._changes())
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
@@ -263,7 +266,7 @@ class Generation:
         ends = rows["offset"] + rows["nbytes"]
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
-        self._trust.look(status.st_mtime_ns, int(self._header["published"]))
+        self._trust.look(*self._changes())
         damaged, size = set(), min(self._data.size, status.st_size)
         for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
@@ -272,6 +275,10 @@ class Generation:
                 damaged.add(keys[k])
                 self._discard(keys[k], rows[k])
         return damaged
+
+    def _changes(self) -> tuple[int, int, int]:
+        """When the file was changed, and how often by workers."""
+        return os.fstat(self._fd).st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
 
     def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
@@ -285,6 +292,7 @@ class Generation:
         with self._locks.holding(_MUTEX):
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = EMPTY
+                self._header["discarded"] += 1  # so that others look as closely
                 self._found_damaged += 1
                 if self._found_damaged <= _MOST_NAMED:
                     self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
@@ -295,19 +303,25 @@ class Generation:
 class _Trust:
     """Which samples need not be checked again: those that were, or were written while this worker looked on.
 
-    If the file has changed and no worker has written to it, nothing is trusted any more.
+    If the file has changed and no worker has written to it, or a damaged sample was found, nothing is trusted any more.
     """
 
     def __init__(self, count: int, tail: int) -> None:
         self._checked = np.zeros(count, bool)
         self._from = tail
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
 
-    def look(self, changed: int, published: int) -> None:
-        if self._seen is not None and changed != self._seen[0] and published == self._seen[1]:
-            self._checked[:] = False
-            self._from = 2**63
-        self._seen = changed, published
+    def look(self, changed: int, published: int, discarded: int) -> None:
+        if self._seen is not None:
+            before = self._seen
+            if discarded != before[2] or (changed != before[0] and published == before[1]):
+                self._checked[:] = False
+                self._from = 2**63
+        self.note(changed, published, discarded)
+
+    def note(self, changed: int, published: int, discarded: int) -> None:
+        """This is how the worker itself has left it."""
+        self._seen = changed, published, discarded
 
     def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
         return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
