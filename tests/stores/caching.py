@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +87,33 @@ def verified(path: Any) -> list[Findings]:
 def assert_whole(path: Any, n: int) -> None:
     """One generation, with all samples, and all sound."""
     assert verified(path) == [Findings(sound=n)]
+
+
+class Watch:
+    """Looks into the folder as often as it can, while something runs; keeps the most that it saw."""
+
+    def __init__(self, look: Callable[[], float]) -> None:
+        self._look, self._ended = look, threading.Event()
+        self.most = 0.0
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._ended.is_set():
+            self.most = max(self.most, self._look())
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def nbytes(path: Any) -> int:
+    """Of all files in a folder."""
+    total = 0
+    for file in Path(path).glob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size
+    return total
