@@ -77,7 +77,7 @@ def test_another_format_is_an_error(path):
 def test_an_about_json_that_is_damaged_is_an_error_with_the_remedy(text, path):
     fill(Counted(12), path=path)
     (path / "about.json").write_bytes(text)
-    with pytest.raises(CacheError, match="about.json is damaged .*stoker cache rm"):
+    with pytest.raises(CacheError, match=r"about.json is damaged .*stoker cache rm"):
         Loader(Counted(12), 4, cache=Cache(path))
 
 
@@ -151,7 +151,7 @@ def test_what_makes_no_sense_is_refused(how, told, path):
 
 
 def test_only_a_cache_will_do_and_no_rotation_beside_it(path):
-    with pytest.raises(TypeError, match="stoker.Cache"):
+    with pytest.raises(TypeError, match=r"stoker\.Cache"):
         Loader(Rows(3), cache=str(path))
     with pytest.raises(ValueError, match="do not go together"):
         Loader(Rows(3), cache=Cache(path), rotation=Rotation(2))
