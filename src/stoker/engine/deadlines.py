@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
-from stoker.workers.progress import MAKING_THE_DATASET, NOT_UP
+from stoker.workers.progress import MAKING_THE_DATASET, NOT_UP, is_waiting
 
 _START_S = 60.0  # for a process to be up, imports of the user's modules included, if the timeout is not longer
 _MAKING_FACTOR = 10  # times the timeout of a batch, for making the dataset,
@@ -32,7 +32,11 @@ class _Watch:
 
 
 class Deadlines:
-    """Watches the workers that have something to do. A worker that gets on, by its place, is given time anew."""
+    """Watches the workers that have something to do. A worker that gets on, by its place, is given time anew.
+
+    One that waits for another is not to blame; it is that other that hangs. Only where all wait, and nobody of ours can
+    be the one that is waited for, are they ended.
+    """
 
     def __init__(self, timeout: float, place: Callable[[int], int]) -> None:
         self._timeout = timeout
@@ -74,11 +78,21 @@ class Deadlines:
             self._renew(worker, watch)
             return False
         watch.look_again = now + self._timeout
-        if now - watch.since < limit_at(watch.place, self._timeout) and not watch.ends:
+        if not watch.ends and not self._is_stuck(worker, watch, now):
+            return False
+        if not watch.ends and is_waiting(watch.place) and not self._all_wait(now):
             return False
         watch.ends += 1
         watch.look_again = now + _STACK_S if watch.ends == 1 else math.inf
         return True
+
+    def _is_stuck(self, worker: int, watch: _Watch, now: float) -> bool:
+        is_there = self._place(worker) == watch.place
+        return is_there and now - watch.since >= limit_at(watch.place, self._timeout)
+
+    def _all_wait(self, now: float) -> bool:
+        busy = [(worker, watch) for worker, watch in self._watches.items() if watch.outstanding]
+        return all(is_waiting(watch.place) and self._is_stuck(worker, watch, now) for worker, watch in busy)
 
     def _renew(self, worker: int, watch: _Watch) -> None:
         watch.place, watch.since = self._place(worker), monotonic()

@@ -5,6 +5,7 @@ its own, so a sample comes once a pass; then the next block begins. All of it is
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 
@@ -126,13 +127,11 @@ class _Block:
         return places + (self._samples.start + (turn >= self._uses[0]))
 
     def _permutation(self, key: int, turn: int) -> Permutation:
-        known = self._permutations.get(turn)
+        kept = self._permutations  # replaced as a whole: threads may share a block
+        known = kept.get(turn)
         if known is None:
             known = Permutation(int(self._members[turn]), derive(key, turn))
-            self._permutations = {
-                turn: known,
-                **{last: self._permutations[last] for last in list(self._permutations)[:1]},
-            }
+            self._permutations = {turn: known, **{last: kept[last] for last in list(kept)[:1]}}
         return known
 
     def _as_list(self) -> Positions:
@@ -142,4 +141,18 @@ class _Block:
             if found and order[0] == found[-1]:
                 order = order[1:] + order[:1]
             found += order
-        return np.array(found, dtype=np.int64)
+        return np.array(found if self._key is None else _spread(found), dtype=np.int64)
+
+
+def _spread(uses: list[int]) -> list[int]:
+    """Moves each use that follows one of the same sample to where it does not, if there is such a place.
+
+    There are such where the first or the last sample has fewer uses than the others: a pass without it may be of one
+    sample alone.
+    """
+    runs = [list(run) for _, run in groupby(uses)]
+    found = [run[0] for run in runs]
+    for use in (use for run in runs for use in run[1:]):
+        gaps = (gap for gap in range(len(found) + 1) if use not in found[max(gap - 1, 0) : gap + 1])
+        found.insert(next(gaps, found.index(use)), use)
+    return found

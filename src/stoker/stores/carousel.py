@@ -19,8 +19,8 @@ import numpy as np
 
 from stoker.memory import Mapping, allocate, give_back
 from stoker.stores.locks import Locks
-from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Claims
+from stoker.stores.samples import Overwritten, SampleReader, SampleWriter
+from stoker.stores.shelf import Abandoned, Claims
 
 _PAGE = 4096
 _EMPTY, _CLAIMED, _READY = range(3)
@@ -28,8 +28,10 @@ _MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes the table; by o
 _HAUNTED = 2**32 - 1  # as the holder of a cell: nobody's to free
 _MAPPED_AHEAD = 2**26  # bytes at least, so that it need not be mapped again for each new cell
 
-_HEADER = np.dtype([("tail", "<u8"), ("cells", "<u8"), ("free", "<u8"), ("owners", "<u4")])
-_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8"), ("holder", "<u4")])
+_HEADER = np.dtype(
+    [("tail", "<u8"), ("cells", "<u8"), ("free", "<u8"), ("owners", "<u4"), ("serial", "<u8")], align=True
+)
+_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8"), ("holder", "<u4")], align=True)
 _ENTRY = np.dtype(
     [
         ("key", "<i8"),
@@ -41,7 +43,9 @@ _ENTRY = np.dtype(
         ("form", "<u8"),
         ("aside", "<u8"),
         ("used", "<u8"),
-    ]
+        ("serial", "<u8"),  # no two samples are ever put under the same one
+    ],
+    align=True,  # so that no number is written in two steps
 )
 
 
@@ -74,10 +78,11 @@ class Carousel:
             raise
         self._memory: Mapping | None = None
         self._claimed: set[int] = set()
+        self._abandoned = False
         self._spare: list[int] = []  # cells for what was claimed
         self._expected = 0  # bytes of a sample, as far as one can tell
         self._put: list[tuple[int, ...]] = []  # entries of what stands in cells and is not published yet
-        self._read: dict[int, int] = {}  # what this batch has read from cells: key -> offset
+        self._read: dict[int, int] = {}  # what this batch has read from cells: key -> serial
 
     def _map_tables(self) -> None:
         starts = [_PAGE]
@@ -117,14 +122,20 @@ class Carousel:
         rows, keys = rows[there], np.asarray(keys)[there].tolist()
         starts, sizes = rows["offset"].tolist(), rows["nbytes"].tolist()
         buffer = self._mapped(max(map(operator.add, starts, sizes))).buffer
+        forms, asides = rows["form"].tolist(), rows["aside"].tolist()
         try:
-            samples = self._reader.samples(buffer, starts, sizes, rows["form"].tolist(), rows["aside"].tolist())
-        except Exception:
-            if (self._standing(keys)[0] == rows).all():
-                raise
-            return {}  # a cell was another's by then, and what was read is nothing
-        self._read.update(zip(keys, starts, strict=True))
+            samples = self._reader.samples(
+                buffer, starts, sizes, forms, asides, lambda: self._are(keys, rows["serial"])
+            )
+        except Overwritten:
+            return {}
+        self._read.update(zip(keys, rows["serial"].tolist(), strict=True))
         return dict(zip(keys, samples, strict=True))
+
+    def _are(self, keys: Sequence[int], serials: Any) -> bool:
+        """Whether they stand where they were put under these numbers, and have stood there ever since."""
+        rows, there = self._standing(keys)
+        return bool(there.all() and (rows["serial"] == serials).all())
 
     def _standing(self, keys: Sequence[int]) -> tuple[Any, Any]:
         """The entries of these keys as they are now, and which of them are theirs and ready."""
@@ -152,7 +163,7 @@ class Carousel:
         if cell is not None:
             offset = int(self._cells["offset"][cell])
             record.write(self._mapped(offset + nbytes).buffer, offset)
-            self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0))
+            self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0, 0))
 
     def wait_for(self, other: int) -> None:
         self._locks.take(_OWNERS + other, shared=True)
@@ -160,21 +171,34 @@ class Carousel:
 
     def abandon(self) -> None:
         """From another thread, for a worker that is given up: it may still write into its cells, so they stay its own
-        until it comes to return them."""
-        self._cells["holder"][self._cells["holder"] == self._owner] = _HAUNTED
-        self._let_go()
+        until it comes to return them. It claims no more: nobody would end a wait for it."""
+        if self._fd < 0:
+            return
+        # Opened anew: that worker may hold the mutex, and two who share a description do not exclude each other.
+        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            with Locks(own).holding(_MUTEX):
+                self._abandoned = True
+                self._cells["holder"][self._cells["holder"] == self._owner] = _HAUNTED
+                self._unclaim()
+        finally:
+            os.close(own)
+        self._locks.release(_OWNERS + self._owner)
 
     def _let_go(self) -> None:
         """Gives all claims back."""
-        claimed, self._claimed = self._claimed, set()
         with self._locks.holding(_MUTEX):
-            if claimed:
-                keys = np.fromiter(claimed, np.int64)
-                places = keys % self._places
-                rows = self._entries[places]
-                mine = (rows["state"] == _CLAIMED) & (rows["owner"] == self._owner) & (rows["key"] == keys)
-                self._entries["state"][places[mine]] = _EMPTY
+            self._unclaim()
         self._locks.release(_OWNERS + self._owner)
+
+    def _unclaim(self) -> None:
+        claimed, self._claimed = self._claimed, set()
+        if claimed:
+            keys = np.fromiter(claimed, np.int64)
+            places = keys % self._places
+            rows = self._entries[places]
+            mine = (rows["state"] == _CLAIMED) & (rows["owner"] == self._owner) & (rows["key"] == keys)
+            self._entries["state"][places[mine]] = _EMPTY
 
     def _publish(self) -> None:
         """What was put may be read now, but for what was taken away meanwhile."""
@@ -186,6 +210,8 @@ class Carousel:
             there = self._entries[places]
             mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner) & (there["key"] == rows["key"])
             self._cells["holder"][rows["cell"][mine]] = 0
+            rows["serial"] = np.arange(len(rows)) + self._header["serial"]
+            self._header["serial"] += len(rows)
             self._entries[places[mine]] = rows[mine]
             self._entries["state"][places[mine]] = _READY
         self._put = [row for row, is_mine in zip(self._put, mine.tolist(), strict=True) if not is_mine]
@@ -204,10 +230,8 @@ class Carousel:
         """A batch has used these so often. False if a cell that it read from was another's by then."""
         read, self._read = self._read, {}
         with self._locks.holding(_MUTEX):
-            if read:
-                rows, there = self._standing(list(read))
-                if not (there.all() and (rows["offset"] == list(read.values())).all()):
-                    return False
+            if read and not self._are(list(read), list(read.values())):
+                return False
             rows, there = self._standing(keys)
             places = np.asarray(keys)[there] % self._places
             used = rows["used"][there] + uses[there]
@@ -221,6 +245,8 @@ class Carousel:
         wanted = np.asarray(keys, dtype=np.int64)
         places = wanted % self._places
         with self._locks.holding(_MUTEX):
+            if self._abandoned:
+                raise Abandoned
             rows = self._entries[places]
             claimed = (rows["state"] == _CLAIMED) & (rows["owner"] != self._owner)
             busy = [owner for owner in set(rows["owner"][claimed].tolist()) if not self._is_gone(owner)]
@@ -233,7 +259,7 @@ class Carousel:
             self._entries["owner"][places[mine]] = self._owner
             self._entries["state"][places[mine]] = _CLAIMED
             self._spare = self._free_cells(int(mine.sum()))
-        self._claimed.update(wanted[mine].tolist())
+            self._claimed.update(wanted[mine].tolist())
         others = rows["owner"][taken & (rows["key"] == wanted)]
         unplaced = taken & (rows["key"] != wanted)
         return Claims(wanted[mine | unplaced].tolist(), int(others[0]) if others.size else None)

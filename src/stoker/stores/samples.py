@@ -10,7 +10,7 @@ and form are MessagePack, which is data and nothing else; only where the user as
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec.msgpack
@@ -47,6 +47,10 @@ class Found(NamedTuple):
     nbytes: int
     form: int
     aside: int
+
+
+class Overwritten(Exception):
+    """What was to be read is another sample's by now."""
 
 
 class Record(NamedTuple):
@@ -111,6 +115,18 @@ class SampleWriter:
         return form, told + len(told).to_bytes(_LENGTH, "little"), number
 
 
+class _Raw(NamedTuple):
+    """A sample as it was read and not yet interpreted: the form if it is known, or else its bytes; and those aside."""
+
+    buffer: memoryview
+    start: int
+    nbytes: int
+    number: int
+    form: Form | None
+    told: bytes
+    aside: bytes
+
+
 class SampleReader:
     """Reads samples where they lie. ``copies``: their arrays are the caller's own, and not views of the store."""
 
@@ -120,36 +136,58 @@ class SampleReader:
         self._forms: dict[int, Form] = {}
 
     def samples(
-        self, buffer: memoryview, starts: list[int], sizes: list[int], forms: list[int], asides: list[int]
+        self,
+        buffer: memoryview,
+        starts: list[int],
+        sizes: list[int],
+        forms: list[int],
+        asides: list[int],
+        still_there: Callable[[], bool] = lambda: True,
     ) -> list[Any]:
-        """The samples that lie at these places."""
+        """The samples that lie at these places.
+
+        ``still_there``: where others may overwrite them meanwhile, whether nobody has. It is asked once all that is to
+        be interpreted has been copied: the bytes of another sample, unpickled, might be code. What is no copy may be
+        overwritten later.
+
+        Raises:
+            Overwritten: It says no.
+        """
         form = self._forms.get(forms[0])
         if form is not None and form.is_array and not self._copies and forms.count(forms[0]) == len(forms):
             _, dtype, shape, *_ = form.leaves[0]
             return [np.ndarray(shape, dtype, buffer, start) for start in starts]
-        places = map(Found, starts, sizes, forms, asides)
-        return [self.sample(buffer, found) for found in places]
+        raw = [self._read(buffer, Found(*place)) for place in zip(starts, sizes, forms, asides, strict=True)]
+        if not still_there():
+            raise Overwritten
+        return [self._sample(one) for one in raw]
 
-    def sample(self, buffer: memoryview, found: Found) -> Any:
-        """The sample that lies there.
+    def _read(self, buffer: memoryview, found: Found) -> _Raw:
+        start, nbytes, number, aside = found
+        if self._copies:
+            buffer, start = memoryview(bytearray(buffer[start : start + nbytes])), 0
+        form, told = self._forms.get(number), b""
+        if form is not None:
+            end = start + form.nbytes
+        else:
+            last = start + nbytes - _LENGTH
+            length = int.from_bytes(buffer[last : last + _LENGTH], "little")
+            told = bytes(buffer[max(last - length, start) : last])
+            end = max(last - length - aside, start)
+        return _Raw(buffer, start, nbytes, number, form, told, bytes(buffer[end : end + aside]))
 
+    def _sample(self, raw: _Raw) -> Any:
+        """
         Raises:
             ValueError: What lies there is no sample, though its checksum is right: somebody has forged it.
         """
-        if self._pickles:
-            return self._sample(buffer, found)
         try:
-            return self._sample(buffer, found)
+            form = raw.form or self._forms.get(raw.number) or self._new_form(raw)
+            return unflatten(form.tree, self._leaves(form, raw.buffer, raw.start, self._beside(raw.aside)))
         except (TypeError, AttributeError, RuntimeError) as error:
+            if self._pickles:
+                raise
             raise ValueError(f"what lies in the store is no sample: {error}") from error
-
-    def _sample(self, buffer: memoryview, found: Found) -> Any:
-        start, _, number, aside = found
-        form = self._forms.get(number)
-        if form is None:
-            form = self._read_form(buffer, found)
-        end = start + form.nbytes
-        return unflatten(form.tree, self._leaves(form, buffer, start, self._beside(buffer[end : end + aside])))
 
     def _leaves(self, form: Form, buffer: memoryview, start: int, beside: Iterator[Any]) -> Iterator[Any]:
         for leaf in form.leaves:
@@ -162,23 +200,18 @@ class SampleReader:
         array: Array = np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)
         if leaf.kind == Kind.SCALAR:
             return array.copy()[()]  # a structured one would be a view
-        if self._copies:
-            array = array.copy()
         return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
 
-    def _beside(self, told: memoryview) -> Iterator[Any]:
+    def _beside(self, told: bytes) -> Iterator[Any]:
         if not told:
             return iter(())
         return iter(pickle.loads(told) if self._pickles else msgspec.msgpack.decode(told))
 
-    def _read_form(self, buffer: memoryview, found: Found) -> Form:
-        end = found.start + found.nbytes - _LENGTH
-        length = int.from_bytes(buffer[end : end + _LENGTH], "little")
-        told = buffer[end - length : end]
-        form: Form = pickle.loads(told) if self._pickles else read(msgspec.msgpack.decode(told))
-        if form.nbytes + found.aside + length + _LENGTH != found.nbytes:
+    def _new_form(self, raw: _Raw) -> Form:
+        form: Form = pickle.loads(raw.told) if self._pickles else read(msgspec.msgpack.decode(raw.told))
+        if form.nbytes + len(raw.aside) + len(raw.told) + _LENGTH != raw.nbytes:
             raise ValueError("what lies in the store is no sample: its parts are longer than the whole, or shorter")
         if len(self._forms) >= _REMEMBERED:
             self._forms.clear()
-        self._forms[found.form] = form
+        self._forms[raw.number] = form
         return form

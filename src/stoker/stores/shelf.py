@@ -19,6 +19,10 @@ from typing import Any, NamedTuple, Protocol
 from stoker.sources import SampleError
 
 
+class Abandoned(Exception):
+    """Whoever wants to claim something was given up by now: nobody wants what it makes."""
+
+
 class Claims(NamedTuple):
     """Out of the samples that were missing: those to make, and one worker who is making some of the others."""
 

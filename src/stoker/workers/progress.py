@@ -8,8 +8,8 @@ NOT_UP = 0
 MAKING_THE_DATASET = -1
 IDLE = -2
 
-_NTH_BITS = 16
-_WAITED = 1 << _NTH_BITS - 1  # turned over when a wait for another worker begins or ends
+_NTH_BITS, _WAIT_BITS = 16, 8
+_WAITS = 1 << _NTH_BITS  # counts, round and round, how often a wait for another worker has begun or ended
 _WORDS = {
     NOT_UP: "while it started",
     MAKING_THE_DATASET: "while it made the dataset",
@@ -27,17 +27,23 @@ class Place(Protocol):
 
 def at_batch(ticket: int, nth: int) -> int:
     """It has begun the ``nth`` batch (from 1) of the run that it was sent as ``ticket``."""
-    return ticket << _NTH_BITS | nth
+    return ticket << _NTH_BITS + _WAIT_BITS | nth
 
 
 def nth_batch(place: int) -> int:
     """Which batch of its run it has begun; 0 if none."""
-    return place & _WAITED - 1 if place > 0 else 0
+    return place & _WAITS - 1 if place > 0 else 0
 
 
 def waited(place: int) -> int:
     """The same batch, but another place: what it does there has not begun before now."""
-    return place ^ _WAITED
+    counter = (_WAITS << _WAIT_BITS) - _WAITS
+    return place & ~counter | place + _WAITS & counter
+
+
+def is_waiting(place: int) -> bool:
+    """Whether it waits for another worker."""
+    return place > 0 and bool(place & _WAITS)
 
 
 def phase(place: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -40,8 +41,11 @@ class ThreadsBackend:
         self._closed = False
 
     def start(self, worker: int) -> None:
-        own = Worker(worker, self._job, self._slots, self._store, THREAD_GENERATORS, [IDLE], shared=True)
-        self._threads[worker] = _Thread(own, self._results)
+        store = -1
+        if self._job.open_store is not None:
+            store = os.dup(self._store)  # its own: it may come to open it when the loader has closed ours
+        own = Worker(worker, self._job, self._slots, store, THREAD_GENERATORS, [IDLE], shared=True)
+        self._threads[worker] = _Thread(own, store, self._results)
 
     def send(self, worker: int, request: Request) -> None:
         self._threads[worker].requests.put(request)
@@ -102,10 +106,11 @@ def _news(said: Answer | _Ended) -> Answer | Death:
 
 
 class _Thread:
-    """One worker and its thread."""
+    """One worker and its thread. ``store``: a descriptor to close at its end, or -1."""
 
-    def __init__(self, worker: Worker, results: SimpleQueue[Answer | _Ended | None]) -> None:
+    def __init__(self, worker: Worker, store: int, results: SimpleQueue[Answer | _Ended | None]) -> None:
         self.worker = worker
+        self._store = store
         self.requests: SimpleQueue[Request | None] = SimpleQueue()
         self._results = results
         self._given_up = False
@@ -156,5 +161,8 @@ class _Thread:
                 if not self._given_up:
                     self._results.put(_Ended(self, type(error).__name__, traceback.format_exc(), given_up=False))
         finally:
-            self.worker.close()
+            with self._lock:  # it may be given up just now
+                self.worker.close()
+            if self._store >= 0:
+                os.close(self._store)
             THREAD_GENERATORS.uninstall()  # here, since it may outlive its loader, and goes on drawing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import traceback
 from collections.abc import Callable, Sequence
@@ -170,10 +171,17 @@ class Worker:
 
         samples, failed = store.fetch(epoch, keys, make, self._tick)
         if not failed:
-            return Fetched([samples[key] for key in keys], indices, [])
+            return Fetched(self._uses(samples, keys), indices, [])
         good = [key for key in keys if key in samples]
         skipped = [failed[key] for key in keys if key in failed]
-        return Fetched([samples[key] for key in good], [index_of[key] for key in good], skipped)
+        return Fetched(self._uses(samples, good), [index_of[key] for key in good], skipped)
+
+    def _uses(self, samples: dict[int, Any], keys: Sequence[int]) -> list[Any]:
+        """One for each key; where a sample comes twice, and the user's collate may write into it, also as a copy."""
+        if self._job.collate is None or len(samples) == len(keys):
+            return [samples[key] for key in keys]
+        first = dict(reversed([(key, place) for place, key in enumerate(keys)]))
+        return [samples[key] if first[key] == place else copy.deepcopy(samples[key]) for place, key in enumerate(keys)]
 
     def _tick(self) -> None:
         self.place[0] = waited(self.place[0])
