@@ -25,7 +25,7 @@ from stoker.memory import Mapping, Sharing
 from stoker.stores.folder import IN_USE
 from stoker.stores.locks import Locks
 from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Claims
+from stoker.stores.shelf import Abandoned, Claims
 
 MAGIC = b"stoker 1"
 HEADER_BYTES = 4096
@@ -92,8 +92,8 @@ class Generation:
     ) -> None:
         self._path, self._writer, self._reader, self._room, self._tell = path, writer, reader, room, tell
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._locks = Locks(self._fd)
         try:
-            self._locks = Locks(self._fd)
             is_alone = self._locks.try_take(IN_USE)
             self._locks.take(IN_USE, shared=True)
             with self._locks.holding(_MUTEX):
@@ -102,6 +102,7 @@ class Generation:
                 self._header["owners"] += 1
                 self._owner = int(self._header["owners"])
         except BaseException:
+            self._locks.release_all()
             os.close(self._fd)
             raise
         self._data: Mapping | None = None  # all of the file that was there when it was mapped
@@ -114,7 +115,7 @@ class Generation:
 
     def close(self) -> None:
         if self._fd >= 0:
-            self._locks.release(IN_USE)  # a child that was forked meanwhile has the file open, too
+            self._locks.release_all()
             os.close(self._fd)
             self._fd = -1
 
@@ -138,9 +139,6 @@ class Generation:
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
-        if self._abandoned:
-            yield Claims(keys, None)
-            return
         self._locks.take(_OWNERS + self._owner)
         try:
             yield self._claim(keys)
@@ -166,25 +164,38 @@ class Generation:
         self._locks.release(_OWNERS + other)
 
     def abandon(self) -> None:
-        """From another thread, for a worker that is given up: what it still does finds no claim of its own, and takes
-        none, as nobody would end it if it hung again."""
-        self._abandoned = True
-        self._let_go()
+        """From another thread, for a worker that is given up. It claims no more: nobody would end a wait for it."""
+        if self._fd < 0:
+            return
+        # Opened anew: that worker may hold the mutex, and two who share a description do not exclude each other.
+        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            with Locks(own).holding(_MUTEX):
+                self._abandoned = True
+                self._unclaim()
+        finally:
+            os.close(own)
+        self._locks.release(_OWNERS + self._owner)
 
     def _let_go(self) -> None:
         """Gives all claims back."""
         self._pending, self._filled = [], 0
-        claimed, self._claimed = self._claimed, set()
         with self._locks.holding(_MUTEX):
-            for key in claimed:
-                entry = self._entries[key]
-                if entry["state"] == CLAIMED and entry["owner"] == self._owner:
-                    entry["state"] = EMPTY
+            self._unclaim()
         self._locks.release(_OWNERS + self._owner)
+
+    def _unclaim(self) -> None:
+        claimed, self._claimed = self._claimed, set()
+        for key in claimed:
+            entry = self._entries[key]
+            if entry["state"] == CLAIMED and entry["owner"] == self._owner:
+                entry["state"] = EMPTY
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
         with self._locks.holding(_MUTEX):
+            if self._abandoned:
+                raise Abandoned
             rows = self._entries[np.asarray(keys)]
             for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._owner}:
                 if not self._is_gone(owner):
@@ -193,7 +204,7 @@ class Generation:
             mine = np.asarray(keys)[is_free]
             self._entries["owner"][mine] = self._owner
             self._entries["state"][mine] = CLAIMED
-        self._claimed.update(mine.tolist())
+            self._claimed.update(mine.tolist())
         return Claims(mine.tolist(), others[0] if others else None)
 
     def _is_gone(self, owner: int) -> bool:
@@ -208,7 +219,7 @@ class Generation:
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
         self._trust.look(*self._changes())
-        if base is None or not self._write(self._scratch[:filled], base):
+        if base is None or not self._write(self._scratch[:filled], base, filled):
             return
         rows = np.zeros(len(pending), ENTRY)
         for row, (key, (start, *rest), digest) in zip(rows, pending, strict=True):
@@ -230,7 +241,7 @@ class Generation:
             self._header["tail"] = tail + nbytes
             return tail
 
-    def _write(self, data: Any, start: int) -> bool:
+    def _write(self, data: Any, start: int, reserved: int) -> bool:
         done = 0
         try:
             while done < len(data):  # one call writes 2 GiB at most
@@ -238,7 +249,7 @@ class Generation:
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            self._give_back(start, len(data))
+            self._give_back(start, reserved)
             self._tell(f"{error.strerror}: what is not in it is made as without a cache")
             return False
         return True
