@@ -20,7 +20,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, tensor_dtype
+from stoker.collate.tensors import array_as_tensor, is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.errors import ShippingError
 from stoker.memory import Segment
 from stoker.workers.worker import Job
@@ -107,7 +107,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         self._note(obj)
         if type(obj) is np.memmap:
             return _reduce_memmap(obj)
-        if is_tensor(obj) and _is_plain(obj):
+        if is_tensor(obj) and is_plain_tensor(obj):
             return array_as_tensor, (tensor_as_array(obj.contiguous()), tensor_dtype(obj))
         return super().reducer_override(obj)
 
@@ -130,17 +130,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             importable = name in sys.builtin_module_names
         if not importable and name not in cloudpickle.list_registry_pickle_by_value():
             cloudpickle.register_pickle_by_value(sys.modules[name])
-
-
-def _is_plain(tensor: Any) -> bool:
-    torch = sys.modules["torch"]
-    return (
-        type(tensor) is torch.Tensor
-        and tensor.device.type == "cpu"
-        and tensor.layout == torch.strided
-        and not tensor.requires_grad
-        and not tensor.is_quantized
-    )
 
 
 def _reduce_memmap(array: Any) -> Any:
