@@ -82,7 +82,7 @@ COMPARISONS: dict[str, Comparison] = {
             (
                 _beside_the_cache(CACHE, ""),
                 _beside_the_cache(DECODING, "no cache, JPEGs with Pillow", 10.0),
-                _beside_the_cache(HF_DATASETS, "Arrow, mapped; torch's DataLoader"),
+                _beside_the_cache(HF_DATASETS, "Arrow, memory-mapped; torch's DataLoader"),
                 _beside_the_cache(LITDATA, "its chunks; StreamingDataLoader"),
                 _beside_the_cache(MOSAIC, "MDS; torch's DataLoader"),
                 _beside_the_cache(MEMMAP, "np.memmap into one batch again and again, bare processes", 0.8),

@@ -1,7 +1,7 @@
 """HF `datasets`: an Arrow file, memory-mapped, through torch's `DataLoader`, which asks it for whole batches.
 
-`Array3D` is its type for images that are arrays. Written to the dtype: without it, integers become int64. Asked for
-numpy, since its torch format was measured at a third of the speed.
+An image is a list of so many uint8, whose shape is a view away: its `Array3D` was measured to take 2.3 times the disk
+and 1.4 times the CPU, and its torch format 1.2 times that of its numpy one. Without the dtype, integers become int64.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when it is imported
 def _write(images: Dataset, file: Path) -> None:
     from datasets.arrow_writer import ArrowWriter
 
-    from datasets import Array3D, Features
+    from datasets import Features, List, Value
 
-    features = Features({"image": Array3D(images[0].shape, str(images[0].dtype))})
+    features = Features({"image": List(Value(str(images[0].dtype)), length=images[0].size)})
     with ArrowWriter(path=str(file), features=features, writer_batch_size=100) as writer:
         for index in range(len(images)):
-            writer.write({"image": images[index]})
+            writer.write({"image": images[index].reshape(-1)})
         writer.finalize()
 
 
