@@ -8,7 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("stoker", "torch", "grain", "spdl", "tinyloader", "numpy", "pillow")
+_LOADERS = ("stoker", "torch", "grain", "spdl", "tinyloader")
+_PEERS_OF_THE_CACHE = ("datasets", "litdata", "mosaicml-streaming")
+_PACKAGES = (*_LOADERS, *_PEERS_OF_THE_CACHE, "numpy", "pillow")
 
 
 def describe() -> dict[str, Any]:
