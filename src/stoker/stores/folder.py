@@ -148,7 +148,8 @@ def read_about(path: str) -> About | None:
 
 def generations(path: str) -> list[Path]:
     """The files of the generations, oldest first."""
-    return sorted(Path(path).glob("*" + ENDING), key=lambda file: (_mtime(file), file.name))
+    files = [file for file in Path(path).glob("*" + ENDING) if file.is_file()]
+    return sorted(files, key=lambda file: (_mtime(file), file.name))
 
 
 @contextlib.contextmanager
