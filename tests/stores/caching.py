@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +18,13 @@ from stoker.stores.inventory import Findings, shelved, verify
 from stoker.workers.randomness import seed_generators
 from tests.streams import kept
 
-STATE = slice(0, 4)  # of an entry's bytes, where its state lies
-
 
 class Counted:
     """Notes each call in a file, which all processes share. Draws from each generator, as augmentation does."""
 
     def __init__(self, n: int, log: Any = None, width: int = 3) -> None:
-        self.n, self.log, self.width = n, None if log is None else str(log), width
+        self.n, self.width = n, width
+        self.noted_in = None if log is None else str(log)  # under another name: it is no part of what the cache is of
 
     def __len__(self) -> int:
         return self.n
@@ -33,8 +35,8 @@ class Counted:
         return {"row": np.full(self.width, index, np.int32), "noise": noise, "name": f"sample {index}", "index": index}
 
     def note(self, index: int) -> None:
-        if self.log is not None:
-            fd = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        if self.noted_in is not None:
+            fd = os.open(self.noted_in, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             os.write(fd, index.to_bytes(4, "little"))
             os.close(fd)
 
@@ -85,3 +87,33 @@ def verified(path: Any) -> list[Findings]:
 def assert_whole(path: Any, n: int) -> None:
     """One generation, with all samples, and all sound."""
     assert verified(path) == [Findings(sound=n)]
+
+
+class Watch:
+    """Looks into the folder as often as it can, while something runs; keeps the most that it saw."""
+
+    def __init__(self, look: Callable[[], float]) -> None:
+        self._look, self._ended = look, threading.Event()
+        self.most = 0.0
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._ended.is_set():
+            self.most = max(self.most, self._look())
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def nbytes(path: Any) -> int:
+    """Of all files in a folder."""
+    total = 0
+    for file in Path(path).glob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size
+    return total

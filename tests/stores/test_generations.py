@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
 from stoker.plan import Plan
 from stoker.stores.cache_store import folder_of, open_cache
-from tests.stores.caching import Counted, assert_whole, calls, expected, files, once
+from tests.stores.caching import Counted, Watch, assert_whole, calls, expected, files, once
 from tests.streams import assert_same, epochs
 
 
 def content(stream):
     """What is random in each sample of each epoch."""
-    return [
-        {int(k): float(noise) for b in epoch for k, noise in zip(b["index"], b["noise"][:, 0], strict=True)}
-        for epoch in stream
-    ]
+    return [{int(k): row[0] for b in epoch for k, row in zip(b["index"], b["noise"], strict=True)} for epoch in stream]
 
 
 def test_each_generation_is_kept_for_so_many_epochs_and_then_made_anew(backend, path, log):
@@ -63,27 +58,6 @@ def test_when_a_generation_has_just_begun_the_old_one_is_still_there(path, log):
         made = calls(log)
     assert files(path)[0] == "seed0-epoch0.samples"
     assert max(made.values(), default=0) <= 1, "of the next generation, ahead"
-
-
-class Watch:
-    """Looks into the folder as often as it can, while something runs; keeps the most that it saw."""
-
-    def __init__(self, look) -> None:
-        self._look, self._ended = look, threading.Event()
-        self.most = 0.0
-        self._thread = threading.Thread(target=self._watch)
-
-    def _watch(self) -> None:
-        while not self._ended.is_set():
-            self.most = max(self.most, self._look())
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._ended.set()
-        self._thread.join()
 
 
 @pytest.mark.parametrize("n", [3, 24])

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from stoker.memory import Mapping
 from stoker.stores.locks import Locks
 
 
@@ -125,6 +126,19 @@ def test_processes_exclude_each_other(opened, tmp_path):
         os.close(ear)
         killed(pid)
     assert number.read_text() == "300"
+
+
+def test_what_is_mapped_keeps_the_locks_of_a_file_that_was_closed_unless_they_are_released(opened, tmp_path):
+    (tmp_path / "file").write_bytes(bytes(4096))
+    fd = os.open(tmp_path / "file", os.O_RDWR)
+    locks, mapping = Locks(fd), Mapping(fd, 4096)
+    locks.take(1)
+    locks.take(2, shared=True)
+    locks.release_all()
+    os.close(fd)
+    assert not opened().is_held(1)
+    assert not opened().is_held(2)
+    del mapping
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -13,6 +13,13 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def is_plain_tensor(value: Any) -> bool:
+    """Whether a tensor is all there in this process's memory, and of no class of its own."""
+    torch = sys.modules["torch"]
+    plain = type(value) is torch.Tensor and value.layout is torch.strided and value.device.type == "cpu"
+    return plain and not (value.is_quantized or value.requires_grad)
+
+
 def tensor_as_array(tensor: Any) -> np.ndarray[Any, Any]:
     """The tensor's memory as a numpy array; for types that numpy lacks (bfloat16, ...), as raw integers."""
     plain = tensor.detach().cpu().resolve_conj().resolve_neg()

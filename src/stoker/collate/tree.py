@@ -37,6 +37,19 @@ def container_class(value: Any) -> type | None:
     return None
 
 
+def exact_class(value: Any) -> type | None:
+    """The same, but only of those that come back just as they were: no other dicts, no attributes beside the fields."""
+    cls = container_class(value)
+    if cls is not type(value) or (cls is not None and dataclasses.is_dataclass(cls) and not _is_all_fields(value)):
+        return None
+    return cls
+
+
+def _is_all_fields(value: Any) -> bool:
+    names = {field.name for field in dataclasses.fields(value)}
+    return names.issuperset(getattr(value, "__dict__", ()))
+
+
 def items(container: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The keys and the children of a container, in order."""
     if isinstance(container, dict):
@@ -63,19 +76,19 @@ def build(cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
     return made
 
 
-def flatten(tree: Any) -> tuple[list[Any], Shape]:
-    """The leaves in order, and the shape to put them back with ``unflatten``."""
+def flatten(tree: Any, cls_of: Callable[[Any], type | None] = container_class) -> tuple[list[Any], Shape]:
+    """The leaves in order, and the shape to put them back with ``unflatten``. What is a leaf, ``cls_of`` says."""
     leaves: list[Any] = []
-    return leaves, _flatten_into(tree, leaves)
+    return leaves, _flatten_into(tree, leaves, cls_of)
 
 
-def _flatten_into(tree: Any, leaves: list[Any]) -> Shape:
-    cls = container_class(tree)
+def _flatten_into(tree: Any, leaves: list[Any], cls_of: Callable[[Any], type | None]) -> Shape:
+    cls = cls_of(tree)
     if cls is None:
         leaves.append(tree)
         return None
     keys, children = items(tree)
-    return Node(cls, keys, tuple([_flatten_into(child, leaves) for child in children]))
+    return Node(cls, keys, tuple([_flatten_into(child, leaves, cls_of) for child in children]))
 
 
 def unflatten(shape: Shape, leaves: Iterator[Any]) -> Any:

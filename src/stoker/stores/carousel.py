@@ -19,7 +19,7 @@ import numpy as np
 
 from stoker.memory import Mapping, allocate, give_back
 from stoker.stores.locks import Locks
-from stoker.stores.samples import Overwritten, SampleReader, SampleWriter
+from stoker.stores.samples import Overwritten, Record, SampleReader, SampleWriter
 from stoker.stores.shelf import Abandoned, Claims
 
 _PAGE = 4096
@@ -155,7 +155,7 @@ class Carousel:
     def put(self, key: int, sample: Any) -> None:
         if key not in self._claimed:
             return  # its place is taken by one that is still needed
-        record = self._writer.record(sample)
+        record = self._record(sample)
         self._expected = nbytes = record.nbytes
         cell = self._spare.pop() if self._spare else None
         if cell is None or self._cells["capacity"][cell] < nbytes:
@@ -164,6 +164,16 @@ class Carousel:
             offset = int(self._cells["offset"][cell])
             record.write(self._mapped(offset + nbytes).buffer, offset)
             self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0, 0))
+
+    def _record(self, sample: Any) -> Record:
+        try:
+            return self._writer.record(sample)
+        except Exception as error:
+            error.add_note(
+                "stoker: samples that rotate are kept as arrays, numbers and strings, and what is none of these is "
+                "pickled: give what can be, or leave the rotation out"
+            )
+            raise
 
     def wait_for(self, other: int) -> None:
         self._locks.take(_OWNERS + other, shared=True)

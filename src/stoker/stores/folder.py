@@ -48,7 +48,7 @@ class Folder:
         found = read_about(self.path)
         if found is not None:
             self._check(found)
-        elif os.path.isdir(self.path) and any(os.scandir(self.path)):
+        elif os.path.isdir(self.path):
             names = sorted(os.listdir(self.path))
             if set(names) - {LOCK} and not all(name.startswith(ABOUT) for name in set(names) - {LOCK}):
                 raise CacheError(

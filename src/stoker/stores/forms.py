@@ -11,7 +11,7 @@ import msgspec.msgpack
 import numpy as np
 
 from stoker.collate.columns import Array, is_plain
-from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, tensor_dtype
+from stoker.collate.tensors import array_as_tensor, is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.collate.tree import Node, Shape, paths, step
 
 _ALIGN = 64
@@ -99,6 +99,14 @@ def exact_keys(tree: Shape) -> tuple[Any, ...]:
         return ()
     others = [(type(key), repr(key)) for key in tree.keys if type(key) is not str] if tree.cls not in _PLAIN else []
     return (*others, *[exact_keys(child) for child in tree.children if child is not None])
+
+
+def exact_leaf_of(value: Any) -> Leaf:
+    """The same, where all can be pickled: what as an array would come back as another type, or elsewhere, is."""
+    is_array = type(value) is np.ndarray or type(value) is np.memmap
+    if (isinstance(value, np.ndarray) and not is_array) or (is_tensor(value) and not is_plain_tensor(value)):
+        return Leaf(Kind.OTHER)
+    return leaf_of(value)
 
 
 def as_array(value: Any) -> Array:

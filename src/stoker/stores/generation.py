@@ -25,7 +25,7 @@ from stoker.memory import Mapping, Sharing
 from stoker.stores.folder import IN_USE
 from stoker.stores.locks import Locks
 from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Claims
+from stoker.stores.shelf import Abandoned, Claims
 
 MAGIC = b"stoker 1"
 HEADER_BYTES = 4096
@@ -46,6 +46,7 @@ HEADER = np.dtype(
         ("tail", "<u8"),
         ("owners", "<u4"),
         ("published", "<u4"),
+        ("discarded", "<u4"),
     ]
 )
 ENTRY = np.dtype(
@@ -91,8 +92,8 @@ class Generation:
     ) -> None:
         self._path, self._writer, self._reader, self._room, self._tell = path, writer, reader, room, tell
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._locks = Locks(self._fd)
         try:
-            self._locks = Locks(self._fd)
             is_alone = self._locks.try_take(IN_USE)
             self._locks.take(IN_USE, shared=True)
             with self._locks.holding(_MUTEX):
@@ -101,6 +102,7 @@ class Generation:
                 self._header["owners"] += 1
                 self._owner = int(self._header["owners"])
         except BaseException:
+            self._locks.release_all()
             os.close(self._fd)
             raise
         self._data: Mapping | None = None  # all of the file that was there when it was mapped
@@ -113,7 +115,7 @@ class Generation:
 
     def close(self) -> None:
         if self._fd >= 0:
-            self._locks.release(IN_USE)  # a child that was forked meanwhile has the file open, too
+            self._locks.release_all()
             os.close(self._fd)
             self._fd = -1
 
@@ -137,9 +139,6 @@ class Generation:
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
-        if self._abandoned:
-            yield Claims(keys, None)
-            return
         self._locks.take(_OWNERS + self._owner)
         try:
             yield self._claim(keys)
@@ -165,25 +164,38 @@ class Generation:
         self._locks.release(_OWNERS + other)
 
     def abandon(self) -> None:
-        """From another thread, for a worker that is given up: what it still does finds no claim of its own, and takes
-        none, as nobody would end it if it hung again."""
-        self._abandoned = True
-        self._let_go()
+        """From another thread, for a worker that is given up. It claims no more: nobody would end a wait for it."""
+        if self._fd < 0:
+            return
+        # Opened anew: that worker may hold the mutex, and two who share a description do not exclude each other.
+        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            with Locks(own).holding(_MUTEX):
+                self._abandoned = True
+                self._unclaim()
+        finally:
+            os.close(own)
+        self._locks.release(_OWNERS + self._owner)
 
     def _let_go(self) -> None:
         """Gives all claims back."""
         self._pending, self._filled = [], 0
-        claimed, self._claimed = self._claimed, set()
         with self._locks.holding(_MUTEX):
-            for key in claimed:
-                entry = self._entries[key]
-                if entry["state"] == CLAIMED and entry["owner"] == self._owner:
-                    entry["state"] = EMPTY
+            self._unclaim()
         self._locks.release(_OWNERS + self._owner)
+
+    def _unclaim(self) -> None:
+        claimed, self._claimed = self._claimed, set()
+        for key in claimed:
+            entry = self._entries[key]
+            if entry["state"] == CLAIMED and entry["owner"] == self._owner:
+                entry["state"] = EMPTY
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
         with self._locks.holding(_MUTEX):
+            if self._abandoned:
+                raise Abandoned
             rows = self._entries[np.asarray(keys)]
             for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._owner}:
                 if not self._is_gone(owner):
@@ -192,7 +204,7 @@ class Generation:
             mine = np.asarray(keys)[is_free]
             self._entries["owner"][mine] = self._owner
             self._entries["state"][mine] = CLAIMED
-        self._claimed.update(mine.tolist())
+            self._claimed.update(mine.tolist())
         return Claims(mine.tolist(), others[0] if others else None)
 
     def _is_gone(self, owner: int) -> bool:
@@ -206,7 +218,8 @@ class Generation:
         """Writes what was put, then its entries."""
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
-        if base is None or not self._write(self._scratch[:filled], base):
+        self._trust.look(*self._changes())
+        if base is None or not self._write(self._scratch[:filled], base, filled):
             return
         rows = np.zeros(len(pending), ENTRY)
         for row, (key, (start, *rest), digest) in zip(rows, pending, strict=True):
@@ -214,6 +227,7 @@ class Generation:
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
             row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
+        self._trust.note(*self._changes())
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
@@ -227,7 +241,7 @@ class Generation:
             self._header["tail"] = tail + nbytes
             return tail
 
-    def _write(self, data: Any, start: int) -> bool:
+    def _write(self, data: Any, start: int, reserved: int) -> bool:
         done = 0
         try:
             while done < len(data):  # one call writes 2 GiB at most
@@ -235,7 +249,7 @@ class Generation:
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            self._give_back(start, len(data))
+            self._give_back(start, reserved)
             self._tell(f"{error.strerror}: what is not in it is made as without a cache")
             return False
         return True
@@ -263,7 +277,7 @@ class Generation:
         ends = rows["offset"] + rows["nbytes"]
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
-        self._trust.look(status.st_mtime_ns, int(self._header["published"]))
+        self._trust.look(*self._changes())
         damaged, size = set(), min(self._data.size, status.st_size)
         for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
@@ -272,6 +286,10 @@ class Generation:
                 damaged.add(keys[k])
                 self._discard(keys[k], rows[k])
         return damaged
+
+    def _changes(self) -> tuple[int, int, int]:
+        """When the file was changed, and how often by workers."""
+        return os.fstat(self._fd).st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
 
     def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
@@ -285,6 +303,7 @@ class Generation:
         with self._locks.holding(_MUTEX):
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = EMPTY
+                self._header["discarded"] += 1  # so that others look as closely
                 self._found_damaged += 1
                 if self._found_damaged <= _MOST_NAMED:
                     self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
@@ -295,19 +314,25 @@ class Generation:
 class _Trust:
     """Which samples need not be checked again: those that were, or were written while this worker looked on.
 
-    If the file has changed and no worker has written to it, nothing is trusted any more.
+    If the file has changed and no worker has written to it, or a damaged sample was found, nothing is trusted any more.
     """
 
     def __init__(self, count: int, tail: int) -> None:
         self._checked = np.zeros(count, bool)
         self._from = tail
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
 
-    def look(self, changed: int, published: int) -> None:
-        if self._seen is not None and changed != self._seen[0] and published == self._seen[1]:
-            self._checked[:] = False
-            self._from = 2**63
-        self._seen = changed, published
+    def look(self, changed: int, published: int, discarded: int) -> None:
+        if self._seen is not None:
+            before = self._seen
+            if discarded != before[2] or (changed != before[0] and published == before[1]):
+                self._checked[:] = False
+                self._from = 2**63
+        self.note(changed, published, discarded)
+
+    def note(self, changed: int, published: int, discarded: int) -> None:
+        """This is how the worker itself has left it."""
+        self._seen = changed, published, discarded
 
     def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
         return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within

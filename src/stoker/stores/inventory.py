@@ -164,9 +164,11 @@ def _opened(path: str) -> Iterator[int | None]:
 
 
 def _count(fd: int) -> int | None:
-    """Samples of the dataset; None if the header is damaged."""
+    """Samples of the dataset; None if the header is damaged, 0 if whoever made the file was killed too soon."""
     header = read_header(fd)
-    return None if header is None else int(header["count"])
+    if header is None:
+        return None if any(os.pread(fd, _PIECE, 0)) else 0
+    return int(header["count"])
 
 
 def _table(fd: int, count: int) -> Iterator[tuple[int, Any]]:

@@ -50,7 +50,7 @@ class Rotation:
         if (self.path is not None) != (self.medium == "disk"):
             raise ValueError(f'Rotation(medium={self.medium!r}, path={self.path!r}): write a path with "disk" only')
         if self.path is not None:
-            object.__setattr__(self, "path", os.path.abspath(os.fspath(self.path)))
+            object.__setattr__(self, "path", os.path.abspath(os.fsdecode(self.path)))
             if not os.path.isdir(self.path):
                 raise ValueError(f"Rotation(path={self.path!r}): there is no such folder; make it, or write another")
 

@@ -19,7 +19,7 @@ import xxhash
 
 from stoker.collate.columns import Array
 from stoker.collate.tensors import array_as_tensor
-from stoker.collate.tree import flatten, unflatten
+from stoker.collate.tree import exact_class, flatten, unflatten
 from stoker.memory.codec import dumps
 from stoker.stores.cache import Codec
 from stoker.stores.forms import (
@@ -30,6 +30,7 @@ from stoker.stores.forms import (
     beside,
     check,
     exact_keys,
+    exact_leaf_of,
     leaf_of,
     read,
     restored,
@@ -91,8 +92,12 @@ class SampleWriter:
             known = self._forms.get((sample.dtype, sample.shape))
             if known is not None:
                 return Record(known[0], known[2], [sample], 0, known[1])
-        values, tree = flatten(sample)
-        leaves = [leaf_of(value) for value in values]
+        if self._pickles:
+            values, tree = flatten(sample, exact_class)
+            leaves = [exact_leaf_of(value) for value in values]
+        else:
+            values, tree = flatten(sample)
+            leaves = [leaf_of(value) for value in values]
         key = (tree, exact_keys(tree), *leaves)
         known = self._forms.get(key)
         if known is None:
