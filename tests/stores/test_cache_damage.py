@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
-from stoker.stores.generation import ENTRY, HEADER, HEADER_BYTES, READY
+from stoker.stores.table import ENTRY, HEADER, HEADER_BYTES, READY
 from tests.stores.caching import Counted, assert_whole, calls, expected, once
 from tests.streams import assert_same, epochs
 
