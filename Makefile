@@ -81,11 +81,12 @@ endif
 	$(call compile,$(@D))
 	@touch $@
 
-$(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt
+$(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt benchmarks/requirements-alone.txt
 	$(call make-venv,$(BENCH))
 	@echo "installing $(TORCH) and the other loaders into $(BENCH) (1-2 minutes the first time)"
 	@$(BENCH)/bin/python $(PIP) $(TORCH)
 	@$(BENCH)/bin/python $(PIP) -e . -r benchmarks/requirements.txt
+	@$(BENCH)/bin/python $(PIP) --no-deps -r benchmarks/requirements-alone.txt
 	$(call compile,$(@D))
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.* and docs/images/bench.png.
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, docs/images/bench.png and cache.png.
 
 A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
 """
@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import figures, machine, plot
+from benchmarks import cache_figures, cache_plot, comparisons, figures, machine, plot
+from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
 from benchmarks.report import Report
 from benchmarks.rounds import Race, Settings
 from benchmarks.terminal import Screen
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import KEPT, WORKLOADS
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
-_PLOT = _HERE.parent / "docs" / "images" / "bench.png"
+_IMAGES = _HERE.parent / "docs" / "images"
 _REAL, _SMOKE = "latest", "smoke"
 _WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet machine
 _FIGURES = "figures"  # what --only calls the single figures
@@ -39,7 +40,7 @@ class Options:
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
-    names = (*WORKLOADS, _FIGURES)
+    names = (*WORKLOADS, _FIGURES, *COMPARISONS)
     parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
@@ -65,14 +66,26 @@ def main() -> None:
         for name, workload in WORKLOADS.items():
             if name in options.only:
                 report.workloads.append(Race(workload, settings, screen.step).run())
-                report.write(
-                    _RESULTS, options.name
-                )  # after each, so that a run that is cut short has something to show
-        if _FIGURES in options.only:
-            for group in figures.groups():
-                report.figures += figures.measure(group, options.runs, screen.step)
+                report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
+        for group in _groups(options.only):
+            report.figures += figures.measure(group, options.runs, screen.step)
+        for name, comparison in COMPARISONS.items():
+            if name in options.only:
+                report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
     report.write(_RESULTS, options.name)
-    plot.draw(report.workloads, _PLOT if options.name == _REAL else _RESULTS / f"{options.name}.png")
+    plot.draw(report.workloads, _image(options, "bench"))
+    cache_plot.draw(report.figures, _image(options, "cache"))
+
+
+def _groups(only: Sequence[str]) -> Iterator[figures.Group]:
+    if _FIGURES in only:
+        yield from figures.groups()
+    if KEPT["cache"].name in only:
+        yield from cache_figures.groups()
+
+
+def _image(options: Options, name: str) -> Path:
+    return _IMAGES / f"{name}.png" if options.name == _REAL else _RESULTS / f"{options.name}.{name}.png"
 
 
 if __name__ == "__main__":

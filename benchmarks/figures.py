@@ -62,7 +62,7 @@ class Line:
     title: str
     target: str
     value: Callable[[Raw], str]
-    met: Callable[[Raw], bool]
+    met: Callable[[Raw], bool | None]  # None: it has no target
 
 
 @dataclass(frozen=True)

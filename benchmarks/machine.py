@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("stoker", "torch", "grain", "spdl", "tinyloader", "numpy", "pillow")
+_LOADERS = ("stoker", "torch", "grain", "spdl", "tinyloader")
+_PEERS_OF_THE_CACHE = ("datasets", "litdata", "mosaicml-streaming")
+_PACKAGES = (*_LOADERS, *_PEERS_OF_THE_CACHE, "numpy", "pillow")
 
 
-def describe() -> dict[str, Any]:
+def describe(packages: Sequence[str] = _PACKAGES) -> dict[str, Any]:
     return {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "versions": {name: found for name in packages if (found := _version(name))},
     }
 
 

@@ -10,7 +10,7 @@ from benchmarks.report import amount
 from benchmarks.results import WorkloadResult
 from benchmarks.workloads import LIMIT, LOADERS, STOKER
 
-_ACCENT, _PEER, _INK, _FAINT = "#d9480f", "#b8c0c8", "#212529", "#868e96"
+ACCENT, PEER, INK, FAINT = "#d9480f", "#b8c0c8", "#212529", "#868e96"
 _COLUMNS = 2
 _RATES_AT, _FACTORS_AT = 1.45, 2.05  # columns of text, in units of the longest bar
 
@@ -34,7 +34,7 @@ def draw(results: Sequence[WorkloadResult], path: Path) -> None:
         panel.axis("off")
     _explain(flat[len(shown)] if len(flat) > len(shown) else None)
     figure.suptitle("Throughput, 2 workers, warm epochs", x=0.02, ha="left", fontsize=13,
-                    fontweight="bold", color=_INK)  # fmt: skip
+                    fontweight="bold", color=INK)  # fmt: skip
     figure.tight_layout(rect=(0, 0, 1, 0.985), h_pad=1.4, w_pad=2.0)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=200, facecolor="white")
@@ -47,15 +47,15 @@ def _draw_panel(panel: Any, result: WorkloadResult) -> None:
     longest = max(rates.values())
     for place, name in enumerate(names):
         ours = name == STOKER
-        style = {"va": "center", "fontsize": 8.5, "color": _INK, "fontweight": "bold" if ours else "normal"}
-        panel.barh(place, rates[name] / longest, height=0.68, color=_ACCENT if ours else _PEER)
+        style = {"va": "center", "fontsize": 8.5, "color": INK, "fontweight": "bold" if ours else "normal"}
+        panel.barh(place, rates[name] / longest, height=0.68, color=ACCENT if ours else PEER)
         panel.text(_RATES_AT, place, amount(result.throughput(name)), ha="right", **style)
         panel.text(_FACTORS_AT, place, _factor(result, name), ha="right", **style)
     bottom, top = len(names) - 0.5, -0.5
-    panel.plot([0, 0], [bottom, top], color=_FAINT, linewidth=0.8)
+    panel.plot([0, 0], [bottom, top], color=FAINT, linewidth=0.8)
     if LIMIT in rates:
-        panel.plot([rates[LIMIT] / longest] * 2, [bottom, top], color=_INK, linewidth=1.1, linestyle=(0, (3, 2)))
-    panel.set_yticks(range(len(names)), names, fontsize=9, color=_INK)
+        panel.plot([rates[LIMIT] / longest] * 2, [bottom, top], color=INK, linewidth=1.1, linestyle=(0, (3, 2)))
+    panel.set_yticks(range(len(names)), names, fontsize=9, color=INK)
     panel.set_ylim(4.6, -0.6)  # as high for few bars as for many, so that all bars are equally thick
     panel.set_xlim(0, _FACTORS_AT)
     panel.set_xticks([])
@@ -64,7 +64,7 @@ def _draw_panel(panel: Any, result: WorkloadResult) -> None:
         spine.set_visible(False)
     workload = result.workload
     title = f"{workload.name} · {workload.title}, {workload.unit}"
-    panel.set_title(title, loc="left", fontsize=9.5, color=_INK, pad=5)
+    panel.set_title(title, loc="left", fontsize=9.5, color=INK, pad=5)
 
 
 def _factor(result: WorkloadResult, name: str) -> str:
@@ -88,4 +88,4 @@ def _explain(panel: Any) -> None:
         "SPDL runs threads, the others processes\n"
         "(waiting: all run threads)."
     )
-    panel.text(0.0, 0.95, text, transform=panel.transAxes, va="top", fontsize=8.5, color=_FAINT, linespacing=1.5)
+    panel.text(0.0, 0.95, text, transform=panel.transAxes, va="top", fontsize=8.5, color=FAINT, linespacing=1.5)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.comparisons import ComparisonResult, Row
 from benchmarks.results import FigureResult, Spread, WorkloadResult
 from benchmarks.workloads import CONTENDERS
 
@@ -20,6 +22,7 @@ class Report:
     settings: dict[str, Any]
     workloads: list[WorkloadResult] = field(default_factory=list)
     figures: list[FigureResult] = field(default_factory=list)
+    comparisons: list[ComparisonResult] = field(default_factory=list)
 
     def write(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,6 +36,7 @@ class Report:
             "settings": self.settings,
             "workloads": [_plain_workload(result) for result in self.workloads],
             "figures": [asdict(figure) for figure in self.figures],
+            "comparisons": [_plain_comparison(result) for result in self.comparisons],
         }
 
     def markdown(self) -> str:
@@ -41,7 +45,8 @@ class Report:
             parts += [_throughput_table(self.workloads), _cost_table(self.workloads)]
         if self.figures:
             parts.append(_figure_table(self.figures))
-        failures = _failures(self.workloads, self.figures)
+        parts += map(_comparison_table, self.comparisons)
+        failures = _failures([*self.workloads, *(result.race for result in self.comparisons)], self.figures)
         if failures:
             parts.append("Not measured:\n" + "\n".join(f"- {line}" for line in failures))
         return "\n\n".join(parts) + "\n"
@@ -62,6 +67,24 @@ def _plain_workload(result: WorkloadResult) -> dict[str, Any]:
         "met": result.verdict(),
         "rounds": {name: [asdict(one) for one in rounds] for name, rounds in result.rounds.items()},
         "errors": result.errors,
+    }
+
+
+def _plain_comparison(result: ComparisonResult) -> dict[str, Any]:
+    race, workload = result.race, result.comparison.workload
+    ratios = {row.contender: result.ratio(row) for row in result.comparison.rows}
+    return {
+        "name": workload.name,
+        "title": result.comparison.title,
+        "unit": workload.unit,
+        "batch_size": workload.batch_size,
+        "throughput": _plain_spreads({row.contender: race.throughput(row.contender) for row in result.comparison.rows}),
+        "ratio": result.comparison.ratio,
+        "ratios": _plain_spreads(ratios),
+        "targets": {row.contender: row.least for row in result.comparison.rows if row.least is not None},
+        "met": {row.contender: result.met(row) for row in result.comparison.rows if row.least is not None},
+        "rounds": {name: [asdict(one) for one in rounds] for name, rounds in race.rounds.items()},
+        "errors": race.errors,
     }
 
 
@@ -100,6 +123,22 @@ def _cost_table(results: Iterable[WorkloadResult]) -> str:
 def _figure_table(figures: Iterable[FigureResult]) -> str:
     rows = [[figure.title, figure.value, figure.target, mark(figure.met)] for figure in figures]
     return _table(["figure", "measured", "target", ""], rows)
+
+
+def _comparison_table(result: ComparisonResult) -> str:
+    rows = [[f"**{cells[0]}**", *cells[1:]] for cells in map(partial(comparison_cells, result), result.comparison.rows)]
+    return f"{result.comparison.title}.\n\n" + _table(comparison_head(result), rows)
+
+
+def comparison_head(result: ComparisonResult) -> list[str]:
+    return ["", "", result.race.workload.unit, result.comparison.ratio, "CPU of 1000 batches · peak PSS", ""]
+
+
+def comparison_cells(result: ComparisonResult, row: Row) -> list[str]:
+    """A row of the table."""
+    race, name = result.race, row.contender
+    found = amount(race.throughput(name)), times(result.ratio(row), row.least), cost(race, name)
+    return [name, row.about, *found, mark(result.met(row))]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

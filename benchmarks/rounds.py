@@ -50,6 +50,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
+            env=os.environ | {"TMPDIR": str(settings.scratch)},  # so that what a peer leaves behind goes with the run
             start_new_session=True,  # so that the whole family can be ended, and Ctrl-C comes to the parent alone
         )
         self._buffer = b""
@@ -119,6 +120,8 @@ class Race:
         try:
             for contender in self._workload.contenders:
                 self._warm_up(contender)
+            self._on_step(f"{self._workload.name}: what was written goes to disk", self.result)
+            os.sync()  # now, and not while somebody is measured
             for index in range(self._settings.rounds):
                 self._round(index)
         finally:

@@ -10,7 +10,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.report import Report, amount, cost, mark
+from benchmarks.comparisons import ComparisonResult
+from benchmarks.report import Report, amount, comparison_cells, comparison_head, cost, mark
 from benchmarks.results import Spread, WorkloadResult
 from benchmarks.workloads import CONTENDERS, STOKER
 
@@ -53,6 +54,8 @@ class Screen:
             tables += [_throughput(results), _costs(results)]
         if self._report.figures:
             tables.append(_figures(self._report))
+        tables += map(_comparison, self._report.comparisons)
+        results += [result.race for result in self._report.comparisons]
         errors = [(result.workload.name, *item) for result in results for item in result.errors.items()]
         tables += [Text(f"{work}, {name}: {error}", style="red") for work, name, error in errors]
         tables += [Text(f"{one.name}: {one.error}", style="red") for one in self._report.figures if one.error]
@@ -87,6 +90,13 @@ def _figures(report: Report) -> Table:
     table = Table("figure", "measured", "target", "", title="Single figures", title_justify="left")
     for figure in report.figures:
         table.add_row(figure.title, figure.value, figure.target, _coloured(figure.met))
+    return table
+
+
+def _comparison(result: ComparisonResult) -> Table:
+    table = Table(*comparison_head(result), title=result.comparison.title, title_justify="left")
+    for row in result.comparison.rows:
+        table.add_row(*comparison_cells(result, row)[:-1], _coloured(result.met(row)))
     return table
 
 

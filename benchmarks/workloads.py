@@ -14,6 +14,12 @@ SWIFT_FRONT = "SwiftLoader's front"  # held against Stoker itself, among the sin
 LOADERS = (STOKER, TORCH, GRAIN, SPDL, TINYLOADER)
 CONTENDERS = (*LOADERS, LIMIT)
 
+# Where samples are kept.
+DECODING, CACHE = "Stoker, decoding", "Stoker's Cache"
+HF_DATASETS, LITDATA, MOSAIC = "HF datasets", "LitData", "Mosaic Streaming"
+MEMMAP, MEMMAP_RING = "limit: one batch", "limit: batches in flight"
+ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK = "in memory, 512", "in memory, all", "on disk, 512"
+
 Unit = Literal["GB/s", "samples/s", "batches/s"]
 
 
@@ -79,6 +85,11 @@ def _decode(_: Path) -> Dataset:
     return Jpegs(32 * 40)
 
 
+def kept(_: Path | None = None) -> Dataset:
+    """The images that a cache keeps: 600 MB once they are decoded."""
+    return Jpegs(32 * 125, distinct=256)
+
+
 def _waiting(_: Path) -> Dataset:
     return Waiting(8 * 800, seconds=0.005)
 
@@ -101,5 +112,16 @@ WORKLOADS: dict[str, Workload] = {
         # Eight a batch: a batch waits 40 ms in one thread, short beside a round, so its end cuts off little.
         Workload("waiting", "5 ms of sleep, 32 threads", _waiting, 8, 800, 8 * 1024, "samples/s",
                  (STOKER, GRAIN, SPDL), threads=32, ideal=32 / 0.005, least_of_limit=0.95),
+    )
+}  # fmt: skip
+
+# Loaded by comparisons.py, always shuffled.
+KEPT: dict[str, Workload] = {
+    workload.name: workload
+    for workload in (
+        Workload("cache", "32 decoded JPEGs, kept", kept, 32, 125, 32 * 224 * 224 * 3, "samples/s",
+                 (DECODING, CACHE, HF_DATASETS, LITDATA, MOSAIC, MEMMAP, MEMMAP_RING)),
+        Workload("rotation", "32 JPEGs with Pillow, used 4 times", _decode, 32, 40, 32 * 224 * 224 * 3, "samples/s",
+                 (DECODING, ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK)),
     )
 }  # fmt: skip

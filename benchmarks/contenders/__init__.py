@@ -1,24 +1,54 @@
 """The contenders: one file each, all used as their own documentation recommends.
 
-Each file has `open_loader(job)`. It is called in a process of its own, so nothing here imports a peer at the top
-of this package.
+Each file has `open_loader(job)`, some with options. It is called in a process of its own, so nothing here imports a
+peer at the top of this package.
 """
 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-from benchmarks.contenders.contender import Contender, Job
-from benchmarks.workloads import GRAIN, LIMIT, SPDL, STOKER, SWIFT_FRONT, TINYLOADER, TORCH
+from benchmarks.contenders.contender import PREFETCH, Contender, Job
+from benchmarks.workloads import (
+    CACHE,
+    DECODING,
+    GRAIN,
+    HF_DATASETS,
+    LIMIT,
+    LITDATA,
+    MEMMAP,
+    MEMMAP_RING,
+    MOSAIC,
+    ROTATION_ALL,
+    ROTATION_DISK,
+    ROTATION_MEMORY,
+    SPDL,
+    STOKER,
+    SWIFT_FRONT,
+    TINYLOADER,
+    TORCH,
+)
 
-_MODULES = {
-    STOKER: "with_stoker",
-    SWIFT_FRONT: "with_swift_front",
-    TORCH: "with_torch",
-    GRAIN: "with_grain",
-    SPDL: "with_spdl",
-    TINYLOADER: "with_tinyloader",
-    LIMIT: "limit",
+_TIMES, _ROTATING = 4, 512
+_MODULES: dict[str, tuple[str, dict[str, Any]]] = {
+    STOKER: ("with_stoker", {}),
+    SWIFT_FRONT: ("with_swift_front", {}),
+    TORCH: ("with_torch", {}),
+    GRAIN: ("with_grain", {}),
+    SPDL: ("with_spdl", {}),
+    TINYLOADER: ("with_tinyloader", {}),
+    LIMIT: ("limit", {}),
+    DECODING: ("with_stoker", {}),
+    CACHE: ("with_cache", {}),
+    HF_DATASETS: ("with_hf_datasets", {}),
+    LITDATA: ("with_litdata", {}),
+    MOSAIC: ("with_mosaic", {}),
+    MEMMAP: ("memmap", {"buffers": 1}),
+    MEMMAP_RING: ("memmap", {"buffers": PREFETCH + 1}),
+    ROTATION_MEMORY: ("with_rotation", {"times": _TIMES, "size": _ROTATING}),
+    ROTATION_ALL: ("with_rotation", {"times": _TIMES}),
+    ROTATION_DISK: ("with_rotation", {"times": _TIMES, "size": _ROTATING, "medium": "disk"}),
 }
 
 __all__ = ["Contender", "Job", "open_contender"]
@@ -26,6 +56,6 @@ __all__ = ["Contender", "Job", "open_contender"]
 
 def open_contender(name: str, job: Job) -> Contender:
     """Imports the contender and sets it up for the job."""
-    module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-    contender: Contender = module.open_loader(job)
+    module, options = _MODULES[name]
+    contender: Contender = importlib.import_module(f"{__name__}.{module}").open_loader(job, **options)
     return contender

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ class Job:
     workload: Workload
     dataset: Dataset
     shuffle: bool
+    scratch: Path  # a folder for what a contender keeps on disk; it goes with the run
 
     def order(self, epoch: int) -> list[int]:
         """An epoch's indices, for those who leave the order to their caller."""

@@ -2,6 +2,9 @@
 
 Each of two processes goes over its half of the batches: fetch the samples, stack them into memory that is
 already warm, hand over nothing. A loader that does this work in two processes can at best be as fast.
+
+By default that memory is one batch, written again and again, so it stays in the processor's caches where it fits; a
+loader has several in flight. `buffers` says how many a process writes in turn.
 """
 
 from __future__ import annotations
@@ -29,11 +32,11 @@ class _Half:
     cpu_seconds: float
 
 
-def _work(job: Job, half: int, halves: int, barrier: Any, orders: Connection) -> None:
+def _work(job: Job, half: int, buffers: int, barrier: Any, orders: Connection) -> None:
     size = job.workload.batch_size
     # Ready before the clock runs: making up an order is a loader's work, not the limit's.
-    mine = list(islice(job.index_batches(), half, job.workload.batches, halves))
-    out = np.stack(fetch(job.dataset, mine[0][:size]))
+    mine = list(islice(job.index_batches(), half, job.workload.batches, job.workload.workers))
+    outs = [np.stack(fetch(job.dataset, mine[0][:size])) for _ in range(buffers)]
     position = 0
 
     def loop(seconds: float, least: int) -> tuple[int, float, float]:
@@ -41,7 +44,7 @@ def _work(job: Job, half: int, halves: int, barrier: Any, orders: Connection) ->
         count, begin = 0, perf_counter()
         end = begin + seconds
         while True:
-            np.stack(fetch(job.dataset, mine[position]), out=out)
+            np.stack(fetch(job.dataset, mine[position]), out=outs[position % buffers])
             position = (position + 1) % len(mine)
             count += 1
             if (now := perf_counter()) >= end and count >= least:
@@ -59,7 +62,7 @@ def _work(job: Job, half: int, halves: int, barrier: Any, orders: Connection) ->
 class Bare:
     """The bare processes, told over pipes when to run."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, buffers: int) -> None:
         context = multiprocessing.get_context("fork")
         workers = job.workload.workers
         barrier = context.Barrier(workers)
@@ -67,7 +70,7 @@ class Bare:
         self._processes: list[Any] = []
         for half in range(workers):
             here, there = context.Pipe()
-            process = context.Process(target=_work, args=(job, half, workers, barrier, there), daemon=True)
+            process = context.Process(target=_work, args=(job, half, buffers, barrier, there), daemon=True)
             process.start()
             self._pipes.append(here)
             self._processes.append(process)
@@ -89,5 +92,5 @@ class Bare:
             process.join()
 
 
-def open_loader(job: Job) -> Bare:
-    return Bare(job)
+def open_loader(job: Job, buffers: int = 1) -> Bare:
+    return Bare(job, buffers)

@@ -9,15 +9,16 @@ import stoker
 from benchmarks.contenders.contender import PREFETCH, Job, Stream
 
 
-def open_loader(job: Job) -> Stream:
+def open_loader(job: Job, **keeping: Any) -> Stream:
+    """`keeping`: `cache=` or `rotation=`."""
     workload = job.workload
     workers = stoker.Threads(workload.threads) if workload.threads else stoker.Processes(workload.workers)
     loader: Any = stoker.Loader(
-        job.dataset, workload.batch_size, shuffle=job.shuffle, workers=workers, prefetch=PREFETCH
+        job.dataset, workload.batch_size, shuffle=job.shuffle, workers=workers, prefetch=PREFETCH, **keeping
     )
 
     def epochs() -> Iterator[Any]:
         while True:
             yield from loader
 
-    return Stream(epochs(), workload.batches, loader.close)
+    return Stream(epochs(), len(loader), loader.close)

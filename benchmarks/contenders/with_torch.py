@@ -10,12 +10,13 @@ from torch.utils.data import DataLoader
 from benchmarks.contenders.contender import PREFETCH, Job, Stream
 
 
-def open_loader(job: Job) -> Stream:
+def open_loader(job: Job, dataset: Any = None, *, shuffle: bool | None = None) -> Stream:
+    """`dataset` and `shuffle`: in the place of the job's, for a peer whose loader this is."""
     workload = job.workload
     loader: Any = DataLoader(
-        job.dataset,
+        job.dataset if dataset is None else dataset,
         workload.batch_size,
-        shuffle=job.shuffle,
+        shuffle=job.shuffle if shuffle is None else shuffle,
         num_workers=workload.workers,
         persistent_workers=True,
         prefetch_factor=PREFETCH,

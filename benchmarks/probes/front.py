@@ -15,7 +15,7 @@ _ROUNDS, _SECONDS, _WARM_UP_S = 15, 0.2, 5.0
 def measure(workload: str) -> dict[str, float]:
     chosen = WORKLOADS[workload]
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch:
-        job = Job(chosen, chosen.make(Path(scratch)), shuffle=False)
+        job = Job(chosen, chosen.make(Path(scratch)), shuffle=False, scratch=Path(scratch))
         contenders = [open_contender(name, job) for name in (STOKER, SWIFT_FRONT)]
         for contender in contenders:
             contender.warm_up(_WARM_UP_S)

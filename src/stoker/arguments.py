@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 
@@ -17,6 +18,14 @@ def checked_timeout(timeout: Any) -> float | None:
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
         raise ValueError(f"timeout={timeout!r}: write a number of seconds above 0, or None for any time")
     return float(timeout)
+
+
+def checked_seconds(seconds: Any) -> float:
+    if seconds is None:
+        return math.inf
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds >= 0:
+        raise ValueError(f"warm_up({seconds!r}): write a number of seconds, or None for as long as it takes")
+    return float(seconds)
 
 
 def checked_flag(name: str, value: Any) -> bool:

@@ -30,9 +30,10 @@ class Feed:
         """The dataset's length, as a worker finds it. To be asked for before the first ``seek``."""
         return self._driver.length()
 
-    def seek(self, batches: Iterator[Batch], plan: Plan, longest_run: int) -> None:
-        """From now on these batches, and nothing of what was before."""
+    def seek(self, batches: Iterator[Batch], plan: Plan, longest_run: int, warm_up: float = 0.0) -> None:
+        """From now on these batches, and nothing of what was before. ``warm_up``: seconds to let workers get ahead."""
         self._driver.seek(batches, plan, longest_run)
+        self._driver.warm_up(warm_up)
         if self._ahead:
             self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
 

@@ -8,10 +8,10 @@ import logging
 import operator
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.arguments import checked_collate, checked_count, checked_flag, checked_timeout
+from stoker.arguments import checked_collate, checked_count, checked_flag, checked_seconds, checked_timeout
 from stoker.bridges import Framework, bridge, goes_elsewhere
 from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
@@ -23,6 +23,7 @@ from stoker.shards import shard_of
 from stoker.sources import IndexedSource
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Inline, Processes, Site, Workers, workers_of
+from stoker.workers.failure import ordinary
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
@@ -174,6 +175,17 @@ class Loader(Generic[B]):
         """
         self._jump(from_state(state, self._known_plan()))
 
+    def warm_up(self, seconds: float | None = None) -> None:
+        """Starts the workers, and waits until all that ``prefetch`` allows is ready, or for so many seconds.
+
+        The next loop begins with it.
+        """
+        seconds = checked_seconds(seconds)
+        self._check_usable()
+        plan = self._known_plan()
+        self._pass_over_failed(plan)
+        self._seek(plan, seconds)
+
     @property
     def worker_pids(self) -> list[int]:
         """The worker processes that are up, for a profiler or a debugger; none before the start, nor of threads."""
@@ -215,9 +227,7 @@ class Loader(Generic[B]):
         """The next batch of the running epoch; StopIteration at its end."""
         self._check_usable()
         plan = self._known_plan()
-        if self._failed is not None:
-            self._cursor.deliver(self._failed, plan)
-            self._failed = None
+        self._pass_over_failed(plan)
         self._meter.begin()
         while not self._cursor.at_end(plan):
             delivery = self._next(plan)
@@ -234,7 +244,7 @@ class Loader(Generic[B]):
     def _next(self, plan: Plan) -> Delivery:
         """What comes after the cursor, wherever the engine was. Out of step until the cursor has moved on, too."""
         if not self._in_step:
-            self._started().seek(_endless(plan, self._cursor), plan, self._longest_run(plan))
+            self._seek(plan)
         assert self._feed is not None
         self._in_step = False  # Ctrl-C may come at any point from here on
         delivery = self._feed.take()
@@ -244,6 +254,17 @@ class Loader(Generic[B]):
             self._meter.delivered(delivery.made, delivery.worker, delivery.idle, delivery.waited, delivery.moving)
         return delivery
 
+    def _seek(self, plan: Plan, warm_up: float = 0.0) -> None:
+        self._in_step = False
+        self._started().seek(self._cursor.onwards(plan), plan, self._longest_run(plan), warm_up)
+        self._in_step = True
+
+    def _pass_over_failed(self, plan: Plan) -> None:
+        """The consumer goes on after an error."""
+        if self._failed is not None:
+            self._cursor.deliver(self._failed, plan)
+            self._failed = None
+
     def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
         """Takes note of what was left out of a batch, and raises the error that comes in its place."""
         try:
@@ -252,7 +273,7 @@ class Loader(Generic[B]):
                 self._failures.note(delivery.skipped, delivery.batch, plan, self._cursor.skipped)
                 self._cursor.skipped += len(delivery.skipped)
             if delivery.error is not None:
-                raise _ordinary(delivery.error)
+                raise ordinary(delivery.error)
         except Exception:
             self._failed = delivery.batch
             self._in_step = True
@@ -373,26 +394,8 @@ class Iteration(Generic[B]):
             raise
 
 
-def _endless(plan: Plan, cursor: Cursor) -> Iterator[Batch]:
-    """What is left of this epoch, then epoch after epoch: the engine prefetches as far as its credit goes."""
-    epoch = cursor.epoch
-    yield from cursor.remaining(plan)
-    while plan.rounds:
-        epoch += 1
-        yield from plan.batches(epoch)
-
-
 def _close_in(feed: Feed, site: Site, owner: int) -> None:
     """A forked child has copies of our descriptors, but the workers are its parent's."""
     if os.getpid() == owner:
         feed.close()
         site.free()
-
-
-def _ordinary(error: BaseException) -> Exception:
-    """A StopIteration out of ``dataset[i]`` would silently end the consumer's loop, a SystemExit its program."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration):
-        return error
-    told = RuntimeError(f"dataset or collate raised {error!r}")
-    told.__cause__ = error
-    return told

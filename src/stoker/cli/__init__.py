@@ -1,6 +1,7 @@
 """The ``stoker`` command: one file a subcommand, each with a ``register`` that adds its arguments.
 
-Uses the public API, as any other program would; ``replay`` also the parts that make a sample in a worker.
+Uses the public API, as any other program would; ``replay`` also the parts that make a sample in a worker, ``cache``
+those that know its files.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from stoker.cli import demo, replay
+from stoker.cli import cache, demo, replay
 
 __all__ = ["main"]
 
-_SUBCOMMANDS = (demo, replay)
+_SUBCOMMANDS = (demo, replay, cache)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

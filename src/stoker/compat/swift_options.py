@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from stoker.compat.arguments import check_callable, check_flag, checked_count
 from stoker.compat.swift_logging import LogOptions
 from stoker.compat.swift_parcel import Decoding, Packing, stacked
 
@@ -59,14 +60,13 @@ class Options:
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
-            object.__setattr__(self, name, _count(name, getattr(self, name)))
+            if getattr(self, name) is not None or name not in _DERIVED:
+                object.__setattr__(self, name, checked_count(name, getattr(self, name)))
         for name in _FLAGS:
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name}={getattr(self, name)!r}: write True or False")
+            check_flag(name, getattr(self, name))
         for name in _CALLABLES:
-            value = getattr(self, name)
-            if not callable(value) and (value is not None or name == "dataset_class"):
-                raise TypeError(f"{name}={value!r} cannot be called: write a function or a class")
+            if getattr(self, name) is not None or name == "dataset_class":
+                check_callable(name, getattr(self, name))
         if not isinstance(self.dataset_kwargs, Mapping):
             raise TypeError(f"dataset_kwargs={self.dataset_kwargs!r}: write a dict of dataset_class's arguments")
         if (self.batch_encoder is None) != (self.batch_decoder is None):
@@ -119,13 +119,3 @@ def _seed(given: Mapping[str, Any]) -> int:
     if not hasattr(seed, "__index__"):
         raise TypeError(f"seed={seed!r}: write a whole number")
     return operator.index(seed)
-
-
-def _count(name: str, value: Any) -> int | None:
-    if value is None and name in _DERIVED:
-        return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}={value!r}: write a whole number of 1 or more")
-    if operator.index(value) < 1:
-        raise ValueError(f"{name}={value!r}: write a whole number of 1 or more")
-    return operator.index(value)

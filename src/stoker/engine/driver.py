@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from time import perf_counter_ns
+from time import monotonic, perf_counter_ns
 from typing import Any, NamedTuple
 
 from stoker.collate.tree import map_leaves
@@ -134,6 +135,14 @@ class Driver:
         self._tell(Sought(runs(batches, plan.stride, lambda: self._pacing.size), _samples_of(plan)))
         self.is_sound = True
 
+    def warm_up(self, seconds: float) -> None:
+        """Listens for so long, or until all credit is used up, so that workers get on though nobody takes anything."""
+        self.is_sound = False
+        end = monotonic() + seconds
+        while not self._machine.has_enough and (left := end - monotonic()) > 0:
+            self._hear(None if left == math.inf else left)
+        self.is_sound = True
+
     def take(self) -> Delivery | None:
         """The next batch, or None when there are no more or it was interrupted. Blocks only while none is ready."""
         self._waited = 0
@@ -190,7 +199,7 @@ class Driver:
         if self._deadlines is None:
             news = self._backend.wait(timeout)
         else:
-            news = self._backend.wait(self._deadlines.left() if timeout is None else timeout)
+            news = self._backend.wait(_sooner(self._deadlines.left(), timeout))
             if not news:
                 self._end_the_overdue()
         for one in news:
@@ -328,6 +337,11 @@ class Driver:
     def _watch_worker_0(self) -> None:
         if self._deadlines is not None:
             self._deadlines.sent(0)
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    """Of two timeouts, None being for ever."""
+    return min((timeout for timeout in (one, other) if timeout is not None), default=None)
 
 
 def _samples_of(plan: Plan) -> Callable[[Run], int]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from stoker.engine.entry import Entry
@@ -87,6 +88,7 @@ class Machine:
         self._samples: Callable[[Run], int] = lambda run: 0
         self._exhausted = False
         self._asked = False
+        self._turn = 0  # the worker that is looked at first
         self._next_ticket = 0
         self._entries: dict[int, Entry] = {}
         self._order: deque[int] = deque()  # their tickets, in the order of the plan
@@ -108,6 +110,14 @@ class Machine:
 
     def start(self) -> list[Instruction]:
         return [Spawn(worker) for worker in range(len(self._workers))]
+
+    @property
+    def has_enough(self) -> bool:
+        """Nothing more can be made before the consumer takes something: no credit is left, or a batch was given up."""
+        if any(entry.doom is not None for entry in self._entries.values()):
+            return True  # workers may be dying one after the other
+        is_used_up = self._exhausted or len(self._entries) >= self._window
+        return is_used_up and not self._again and not any(worker.tickets for worker in self._workers)
 
     def handle(self, event: Event) -> list[Instruction]:
         return self._handlers[type(event)](event)
@@ -254,6 +264,7 @@ class Machine:
         while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
             entry = self._entries[ticket]
             self._workers[number].tickets.append(ticket)
+            self._turn = number + 1
             left_out = entry.left_out(self._samples(entry.run)) if entry.search or entry.losses else ()
             out.append(Send(number, ticket, entry.run, entry.slot, left_out))
         self._relieve(out, idle=number is not None and not self._workers[number].tickets)
@@ -294,9 +305,13 @@ class Machine:
         return None
 
     def _least_busy(self) -> int | None:
-        """The worker to give the next ticket to, or None if all have enough."""
+        """The worker to give the next ticket to, or None if all have enough.
+
+        They take turns: one that gets nothing for long would keep open what it had last, as of a cache.
+        """
         best, least = None, self._depth
-        for number, worker in enumerate(self._workers):
+        for number in chain(range(self._turn, len(self._workers)), range(self._turn)):
+            worker = self._workers[number]
             count = len(worker.tickets)
             if count < least and not worker.stalled:
                 best, least = number, count

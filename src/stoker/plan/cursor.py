@@ -39,6 +39,14 @@ class Cursor:
         taken = frozenset(self.taken)
         return (batch for batch in plan.batches(self.epoch, self.position) if batch.round not in taken)
 
+    def onwards(self, plan: Plan) -> Iterator[Batch]:
+        """What is left of this epoch, then epoch after epoch: the engine prefetches as far as its credit goes."""
+        epoch = self.epoch
+        yield from self.remaining(plan)
+        while plan.rounds:
+            epoch += 1
+            yield from plan.batches(epoch)
+
     def at_end(self, plan: Plan) -> bool:
         """Whether this epoch has nothing left to deliver."""
         return plan.is_over(self.position)

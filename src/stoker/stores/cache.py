@@ -87,8 +87,8 @@ def _checked_refresh(epochs: Any) -> int | None:
 
 
 def _checked_bytes(limit: Any) -> int | None:
-    if limit is None:
+    if limit is None or limit == math.inf:
         return None
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or limit < 0:
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
         raise ValueError(f"Cache(max_bytes={limit!r}): write a number of bytes, as in 50e9, or None for any")
     return int(limit)

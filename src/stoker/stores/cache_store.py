@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stoker.plan import Batch, Plan
@@ -39,8 +40,8 @@ class CacheStore:
         self._reader, self._tell = reader, tell
         self._writer = SampleWriter(cache.codec)
         self._open: tuple[int, Generation] | None = None  # the first epoch of a generation
-        self._left: set[str] = set()  # older generations, to be removed when the consumer, too, has left them
-        folder.make()
+        self._left: set[int] = set()  # older generations, to be removed when the consumer, too, has left them
+        self._is_made = False
 
     def seed_of(self, epoch: int, index: int) -> int:
         return self._cache.seed(self._plan.seed, epoch, index)
@@ -73,12 +74,21 @@ class CacheStore:
         self._leave(first)
         name = self._cache.generation(self._plan.seed, epoch)
         try:
+            if not self._is_made:
+                self._folder.make()
+                self._is_made = True
             with self._folder.held():
                 if not self._folder.make_room(name):
                     return None
                 file = os.path.join(self._folder.path, name + ENDING)
                 made = Generation(
-                    file, self._plan.length, self._writer, self._reader, lambda: self._room(name), self._tell
+                    file,
+                    self._plan.length,
+                    self._writer,
+                    self._reader,
+                    lambda: self._room(name),
+                    self._limit(name),
+                    self._tell,
                 )
         except OSError as error:
             self._tell(f"{error.strerror}: samples are made as without a cache")
@@ -91,18 +101,31 @@ class CacheStore:
             left = self._open[0]
             self.close()
             if left < first:
-                self._left.add(self._cache.generation(self._plan.seed, left))
+                self._left.add(left)
 
     def _remove_left(self, batch: Batch) -> None:
         """Once so many batches were made of this generation that the consumer must have taken some, and so needs none
         of the older ones. Before that, a run that ends here could go on with the older one. The last one out succeeds.
         """
-        epochs = batch.epoch - self._cache.first_epoch(batch.epoch)
-        if epochs * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
-            self._left = {name for name in self._left if not self._folder.remove(name)}
+        first = self._cache.first_epoch(batch.epoch)
+        if (batch.epoch - first) * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
+            names = {left: self._cache.generation(self._plan.seed, left) for left in self._left}
+            self._left = {left for left, name in names.items() if left >= first or not self._folder.remove(name)}
 
-    def _room(self, name: str) -> float:
-        """How large this generation may get."""
+    @contextlib.contextmanager
+    def _room(self, name: str) -> Iterator[float]:
+        """How large this generation may get. Until the end no other one grows."""
         if self._cache.max_bytes is None:
-            return math.inf
-        return self._cache.max_bytes - self._folder.nbytes_beside(name)
+            yield math.inf
+            return
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._folder.held())
+                room = self._limit(name)
+            except FileNotFoundError:  # somebody has removed the cache
+                room = 0
+            yield room
+
+    def _limit(self, name: str) -> float:
+        limit = self._cache.max_bytes
+        return math.inf if limit is None else limit - self._folder.nbytes_beside(name)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import mmap
 import os
 from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import xxhash
 
 from stoker.collate.tensors import is_tensor, tensor_as_array
 
-_BRIEF = 120  # characters of a value; what is longer is told by its checksum
+_BRIEF = 120  # characters of a value; what is longer is told by its checksum,
+_WHOLE = 2000  # and so are more characters in all
 _WHOLE_BYTES = 2**28  # of an array; of a bigger one, pieces are hashed, since to read it all would take seconds
 _PIECES = 64
 _DEPTH = 8  # of values within values
@@ -39,7 +41,8 @@ def describe(value: Any, depth: int = 0) -> str:
         text = _collection(value, depth)
     else:
         text = _call(describe(type(value)), (), dict(_arguments(value)), depth)
-    return text if depth == 0 or len(text) <= _BRIEF else f"{text[: _BRIEF // 2]}...#{_digest(text.encode())}"
+    most = _BRIEF if depth else _WHOLE
+    return text if len(text) <= most else f"{text[: most // 2]}...#{_digest(text.encode())}"
 
 
 def _digest(*pieces: Any) -> str:
@@ -53,7 +56,8 @@ def _array(array: Any, depth: int) -> str:
     kind = f"array({array.dtype}, {array.shape}, "
     if isinstance(array, np.memmap) and array.filename is not None:
         status = os.stat(array.filename)
-        return f"{kind}{os.fspath(array.filename)} of {status.st_size} bytes, written {status.st_mtime_ns})"
+        file = f"{os.fspath(array.filename)!r} of {status.st_size} bytes, written {status.st_mtime_ns}"
+        return f"{kind}{file}, from byte {_first_byte(array)} by {array.strides})"
     if array.dtype.hasobject:
         return f"{kind}{describe(array.tolist(), depth + 1)})"
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -61,6 +65,13 @@ def _array(array: Any, depth: int) -> str:
         return f"{kind}#{_digest(flat)})"
     starts = np.linspace(0, flat.nbytes - _WHOLE_BYTES // _PIECES, _PIECES, dtype=np.int64)
     return f"{kind}#{_digest(*[flat[start : start + _WHOLE_BYTES // _PIECES] for start in starts.tolist()])})"
+
+
+def _first_byte(array: Any) -> int:
+    """Where in its file a mapped array begins: parts of one file are arrays of their own."""
+    mapped_from = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+    address: int = np.frombuffer(array._mmap, np.uint8).ctypes.data
+    return int(mapped_from + array.ctypes.data - address)
 
 
 def _call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], depth: int) -> str:
@@ -88,15 +99,16 @@ def _function(function: Any, depth: int) -> str:
         return f"{name} of {describe(owner, depth + 1)}"
     if not isinstance(function, FunctionType) or "<" not in name:
         return name
-    enclosed = [describe(cell.cell_contents, depth + 1) for cell in function.__closure__ or () if _is_full(cell)]
-    return f"{name}#{_digest(*_code(function.__code__))}({', '.join(enclosed)})"
+    known = [*(function.__closure__ or ()), function.__defaults__, function.__kwdefaults__]
+    told = [_contents(one, depth) if isinstance(one, CellType) else describe(one, depth + 1) for one in known if one]
+    return f"{name}#{_digest(*_code(function.__code__))}({', '.join(told)})"
 
 
-def _is_full(cell: Any) -> bool:
+def _contents(cell: CellType, depth: int) -> str:
     try:
-        return cell.cell_contents is not None
+        return describe(cell.cell_contents, depth + 1)
     except ValueError:  # not yet assigned
-        return False
+        return "nothing"
 
 
 def _code(code: CodeType) -> Iterator[bytes]:
@@ -105,6 +117,8 @@ def _code(code: CodeType) -> Iterator[bytes]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _code(constant)
+        elif isinstance(constant, frozenset):  # in another order in each process
+            yield repr(sorted(map(repr, constant))).encode()
         else:
             yield repr(constant).encode()
 

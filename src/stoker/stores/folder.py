@@ -19,7 +19,8 @@ from stoker.stores.locks import Locks
 
 FORMAT = 1
 ENDING = ".samples"
-ABOUT, _LOCK = "about.json", "lock"
+ABOUT, LOCK = "about.json", "lock"
+IN_USE = 0  # the byte of a generation's file that all who have it open hold
 _GENERATIONS = 2
 
 
@@ -47,14 +48,18 @@ class Folder:
         found = read_about(self.path)
         if found is not None:
             self._check(found)
-        elif os.path.isdir(self.path) and any(os.scandir(self.path)):
+        elif os.path.isdir(self.path):
             names = sorted(os.listdir(self.path))
-            if set(names) - {_LOCK} and not all(name.startswith(ABOUT) for name in set(names) - {_LOCK}):
+            if set(names) - {LOCK} and not all(name.startswith(ABOUT) for name in set(names) - {LOCK}):
                 raise CacheError(
                     f"{self.path} holds other files ({', '.join(names[:3])}): give Cache a folder of its own"
                 )
-        elif os.path.exists(self.path) and not os.path.isdir(self.path):
-            raise CacheError(f"{self.path} is a file: give Cache a folder, which is made if it is not there")
+        else:
+            there = self.path
+            while not os.path.exists(there):
+                there = os.path.dirname(there)
+            if not os.path.isdir(there):
+                raise CacheError(f"{there} is a file: give Cache a folder, which is made if it is not there")
 
     def make(self) -> None:
         """Makes it, if it is not there, and writes down whose it is."""
@@ -84,12 +89,15 @@ class Folder:
 
     def remove(self, name: str) -> bool:
         """Removes a generation, unless somebody reads it. Whether it is gone."""
-        with self.held():
-            return remove_unread(os.path.join(self.path, name + ENDING))
+        try:
+            with self.held():
+                return remove_unread(os.path.join(self.path, name + ENDING))
+        except FileNotFoundError:  # somebody has removed the cache
+            return True
 
     def nbytes_beside(self, name: str) -> int:
         """Bytes of all its files but this generation."""
-        return sum(nbytes(file.path) for file in os.scandir(self.path) if file.name != name + ENDING)
+        return sum(nbytes(os.path.join(self.path, other)) for other in os.listdir(self.path) if other != name + ENDING)
 
     def _check(self, found: About) -> None:
         if found == self._about:
@@ -113,8 +121,12 @@ class Folder:
     def _write_about(self) -> None:
         """All of it or nothing: under another name first."""
         path = os.path.join(self.path, ABOUT)
-        Path(path + ".new").write_bytes(msgspec.json.format(msgspec.json.encode(self._about), indent=2))
-        os.replace(path + ".new", path)
+        try:
+            Path(path + ".new").write_bytes(msgspec.json.format(msgspec.json.encode(self._about), indent=2))
+            os.replace(path + ".new", path)
+        except OSError:
+            Path(path + ".new").unlink(missing_ok=True)
+            raise
 
 
 def read_about(path: str) -> About | None:
@@ -136,17 +148,23 @@ def read_about(path: str) -> About | None:
 
 def generations(path: str) -> list[Path]:
     """The files of the generations, oldest first."""
-    return sorted(Path(path).glob("*" + ENDING), key=lambda file: (_mtime(file), file.name))
+    files = [file for file in Path(path).glob("*" + ENDING) if file.is_file()]
+    return sorted(files, key=lambda file: (_mtime(file), file.name))
 
 
 @contextlib.contextmanager
 def holding(path: str) -> Iterator[None]:
-    fd = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        with Locks(fd).holding(0):
-            yield
-    finally:
-        os.close(fd)
+    """Holds the folder's lock; not that of one that was removed meanwhile, with its folder."""
+    name = os.path.join(path, LOCK)
+    while True:
+        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            with Locks(fd).holding(0):
+                if os.fstat(fd).st_nlink:
+                    yield
+                    return
+        finally:
+            os.close(fd)
 
 
 def remove_unread(path: str) -> bool:
@@ -162,9 +180,6 @@ def remove_unread(path: str) -> bool:
         return True
     finally:
         os.close(fd)
-
-
-IN_USE = 0  # the byte of a generation's file that all who have it open hold
 
 
 def nbytes(path: str) -> int:

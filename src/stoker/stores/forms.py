@@ -7,16 +7,18 @@ from collections import OrderedDict
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import msgspec.msgpack
 import numpy as np
 
 from stoker.collate.columns import Array, is_plain
-from stoker.collate.tensors import is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
-from stoker.collate.tree import Node, Shape, paths
+from stoker.collate.tensors import array_as_tensor, is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
+from stoker.collate.tree import Node, Shape, paths, step
 
 _ALIGN = 64
 _CONTAINERS: dict[str, type] = {"dict": dict, "list": list, "tuple": tuple, "ordered": OrderedDict}
+_PLAIN = (list, tuple)  # whose keys are 0, 1, 2, ...
 _NAMES = {cls: name for name, cls in _CONTAINERS.items()}
-_KEYS = (str, int, float, bool, bytes, type(None))  # of dicts
+_VALUES = (str, int, float, bool, bytes, type(None))
 _64_BITS = range(-(2**63), 2**64)
 
 
@@ -86,9 +88,17 @@ def leaf_of(value: Any) -> Leaf:
         return Leaf(Kind.VALUE if value in _64_BITS else Kind.BIG)
     if kind is str:
         return Leaf(Kind.VALUE if _is_unicode(value) else Kind.TEXT)
-    if kind in _KEYS:
+    if kind in _VALUES:
         return Leaf(Kind.VALUE)
     return Leaf(Kind.COMPLEX if kind is complex else Kind.OTHER)
+
+
+def exact_keys(tree: Shape) -> tuple[Any, ...]:
+    """What tells apart trees that are equal and not the same: 1, 1.0 and True are one key to a dict."""
+    if tree is None:
+        return ()
+    others = [(type(key), repr(key)) for key in tree.keys if type(key) is not str] if tree.cls not in _PLAIN else []
+    return (*others, *[exact_keys(child) for child in tree.children if child is not None])
 
 
 def exact_leaf_of(value: Any) -> Leaf:
@@ -132,16 +142,15 @@ def check(tree: Shape, leaves: list[Leaf], values: list[Any]) -> None:
     _check_containers(tree)
 
 
-def _check_containers(tree: Shape) -> None:
+def _check_containers(tree: Shape, path: str = "sample") -> None:
     if tree is None:
         return
     if tree.cls not in _NAMES:
-        raise _refused(f"the sample holds a {tree.cls.__name__}")
-    for key in tree.keys:
-        if type(key) not in _KEYS or (type(key) is int and key not in _64_BITS):
-            raise _refused(f"a dict of the sample has the key {key!r}, a {type(key).__name__}")
-    for child in tree.children:
-        _check_containers(child)
+        raise _refused(f"{path} is a {tree.cls.__name__}")
+    for key, child in zip(tree.keys, tree.children, strict=True):
+        if leaf_of(key).kind != Kind.VALUE:
+            raise _refused(f"{path} has the key {key!r}, a {type(key).__name__}")
+        _check_containers(child, path + step(tree.cls, key))
 
 
 def _refused(what: str) -> TypeError:
@@ -165,7 +174,7 @@ def _is_unicode(text: str) -> bool:
 
 def _is_known(dtype: np.dtype[Any]) -> bool:
     try:
-        return _read_dtype(_spelt_dtype(dtype)) == dtype
+        return _read_dtype(msgspec.msgpack.decode(msgspec.msgpack.encode(_spelt_dtype(dtype)))) == dtype
     except (TypeError, ValueError, ImportError):
         return False
 
@@ -174,7 +183,7 @@ def _spelt_dtype(dtype: np.dtype[Any]) -> Any:
     """As ``.npy`` files have it; types of ml_dtypes (bfloat16, ...), which numpy does not know, by name."""
     if dtype.type.__module__ == "ml_dtypes":
         return {"ml_dtypes": dtype.name}
-    return np.lib.format.dtype_to_descr(dtype)
+    return dtype.str if dtype.names is None else dtype.descr
 
 
 def _read_dtype(told: Any) -> np.dtype[Any]:
@@ -184,14 +193,19 @@ def _read_dtype(told: Any) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, str(told["ml_dtypes"])))
     else:
         dtype = np.lib.format.descr_to_dtype(_as_tuples(told))
+    if dtype.hasobject:
+        raise ValueError(f"it has a leaf of type {dtype}, which are addresses in memory")
     return dtype
 
 
 def _as_tuples(descr: Any) -> Any:
-    """A structured dtype is a list of tuples, which MessagePack gives back as lists."""
+    """A structured dtype is a list of tuples, which MessagePack gives back as lists. A name may be (title, name)."""
     if isinstance(descr, str):
         return descr
-    return [(name, _as_tuples(kind), *map(tuple, shape)) for name, kind, *shape in descr]
+    return [
+        (tuple(name) if isinstance(name, list) else name, _as_tuples(kind), *map(tuple, shape))
+        for name, kind, *shape in descr
+    ]
 
 
 def spelt(form: Form) -> Any:
@@ -210,10 +224,15 @@ def read(told: Any) -> Form:
         ValueError: It is not what ``spelt`` gives.
     """
     try:
-        tree, leaves, nbytes = told
-        return Form(_read_tree(tree), tuple(_read_leaf(*leaf) for leaf in leaves), int(nbytes))
-    except (TypeError, KeyError, AttributeError) as error:
+        spelt_tree, spelt_leaves, nbytes = told
+        tree, leaves = _read_tree(spelt_tree), tuple(_read_leaf(*leaf) for leaf in spelt_leaves)
+        _check_containers(tree)
+        laid_out = Form.of(tree, *(leaf._replace(offset=0) for leaf in leaves))
+        if laid_out != Form(tree, leaves, nbytes) or len(leaves) != len(list(paths(tree))):
+            raise ValueError("its leaves lie elsewhere")
+    except Exception as error:  # whatever numpy says to nonsense, a SyntaxError included
         raise ValueError(f"this is no form of a sample: {error}") from error
+    return laid_out
 
 
 def _spelt_tree(tree: Shape) -> Any:
@@ -230,4 +249,9 @@ def _read_tree(told: Any) -> Shape:
 
 
 def _read_leaf(kind: str, dtype: Any, shape: list[int], tensor: str, offset: int) -> Leaf:
-    return Leaf(Kind(kind), None if dtype is None else _read_dtype(dtype), tuple(shape), tensor, offset)
+    leaf = Leaf(Kind(kind), None if dtype is None else _read_dtype(dtype), tuple(shape), tensor, offset)
+    if (leaf.dtype is not None) != (leaf.kind in (Kind.ARRAY, Kind.SCALAR)) or min(leaf.shape, default=0) < 0:
+        raise ValueError(f"it has a leaf that cannot be: {leaf}")
+    if tensor and tensor_dtype(array_as_tensor(np.empty(1, leaf.dtype), tensor)) != tensor:
+        raise ValueError(f"torch has no type {tensor!r}")
+    return leaf

@@ -10,43 +10,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
-import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import xxhash
 
-from stoker.errors import CacheError
 from stoker.memory import Mapping, Sharing
-from stoker.stores.locks import Locks
+from stoker.stores.folder import IN_USE
+from stoker.stores.membership import Membership
 from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Claims
+from stoker.stores.shelf import Abandoned, Claims
+from stoker.stores.table import ALIGN, CLAIMED, EMPTY, ENTRY, READY, check_of, prepare, tail_of
+from stoker.stores.trust import Trust
 
-MAGIC = b"stoker 1"
-HEADER_BYTES = 4096
-_ALIGN = 64
-_EMPTY, _CLAIMED, _READY = range(3)
-_IN_USE, _MUTEX, _OWNERS = 0, 1, 16  # bytes that are locked: by all who have it open; by who changes it; by owners
 _FLUSH_BYTES = 2**22  # samples are written together: 150 KB by itself costs twice as much as in such a piece
+_MOST_NAMED = 20  # damaged samples, by each worker: a file that was cut short may have a million
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-HEADER = np.dtype(
-    [("magic", "S8"), ("count", "<u8"), ("start", "<u8"), ("tail", "<u8"), ("owners", "<u4"), ("published", "<u4")]
-)
-ENTRY = np.dtype(
-    [
-        ("state", "<u4"),
-        ("owner", "<u4"),
-        ("offset", "<u8"),
-        ("nbytes", "<u8"),
-        ("form", "<u4"),
-        ("aside", "<u4"),
-        ("check", "<u8"),
-    ]
-)
-_PLACE = struct.Struct("<6Q")
 
 
 class Generation:
@@ -57,11 +40,12 @@ class Generation:
         count: Samples of the dataset.
         writer: Makes records of samples.
         reader: Makes samples of records.
-        room: Tells how many bytes the file may have.
+        room: Tells how many bytes the file may have, and keeps others from growing meanwhile.
+        limit: The same, now.
         tell: Called with what the user should know.
 
     Raises:
-        CacheError: The file is of another dataset, or no cache at all.
+        CacheError: The file is of a dataset of another length.
         OSError: No room for the table.
     """
 
@@ -71,36 +55,42 @@ class Generation:
         count: int,
         writer: SampleWriter,
         reader: SampleReader,
-        room: Callable[[], float],
+        room: Callable[[], AbstractContextManager[float]],
+        limit: float,
         tell: Callable[[str], None],
     ) -> None:
         self._path, self._writer, self._reader, self._room, self._tell = path, writer, reader, room, tell
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._member = Membership(self._fd)
         try:
-            self._locks = Locks(self._fd)
-            self._locks.take(_IN_USE, shared=True)
-            with self._locks.holding(_MUTEX):
-                table = prepare(self._fd, path, count, room())
-                self._header, self._entries = table
+            is_alone = self._member.locks.try_take(IN_USE)
+            self._member.locks.take(IN_USE, shared=True)
+            with self._member.changing():
+                self._header, self._entries = prepare(self._fd, path, count, limit, tell)
+                self._header["tail"] = tail_of(self._fd, 0 if is_alone else int(self._header["tail"]))
                 self._header["owners"] += 1
-                self._owner = int(self._header["owners"])
+                self._member.number = int(self._header["owners"])
         except BaseException:
+            self._member.locks.release_all()
             os.close(self._fd)
             raise
         self._data: Mapping | None = None  # all of the file that was there when it was mapped
         self._claimed: set[int] = set()
+        self._abandoned = False
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
-        self._trust = _Trust(count, int(self._header["tail"]))
+        self._found_damaged = 0
+        self._trust = Trust(count, int(self._header["tail"]))
 
     def close(self) -> None:
         if self._fd >= 0:
+            self._member.locks.release_all()
             os.close(self._fd)
             self._fd = -1
 
     def look(self, keys: Sequence[int]) -> dict[int, Any]:
         rows = self._entries[np.asarray(keys)]
-        ready = rows["state"] == _READY
+        ready = rows["state"] == READY
         if not ready.all():
             keys = np.asarray(keys)[ready].tolist()
             rows = rows[ready]
@@ -118,7 +108,7 @@ class Generation:
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
-        self._locks.take(_OWNERS + self._owner)
+        self._member.begin()
         try:
             yield self._claim(keys)
             self._flush()
@@ -136,97 +126,106 @@ class Generation:
         record.write(self._scratch.data, start)
         digest = xxhash.xxh3_64_intdigest(self._scratch.data[start : start + nbytes])
         self._pending.append((key, (start, nbytes, record.number, record.aside), digest))
-        self._filled = start + -(-nbytes // _ALIGN) * _ALIGN
+        self._filled = start + -(-nbytes // ALIGN) * ALIGN
 
     def wait_for(self, other: int) -> None:
-        self._locks.take(_OWNERS + other, shared=True)
-        self._locks.release(_OWNERS + other)
+        self._member.wait_for(other)
 
     def abandon(self) -> None:
-        """From another thread, for a worker that is given up: what it still does finds no claim of its own."""
-        self._let_go()
+        """From another thread, for a worker that is given up. It claims no more: nobody would end a wait for it."""
+        if self._fd < 0:
+            return
+        with self._member.changing_from_another_thread():
+            self._abandoned = True
+            self._unclaim()
+        self._member.end()
 
     def _let_go(self) -> None:
         """Gives all claims back."""
         self._pending, self._filled = [], 0
+        with self._member.changing():
+            self._unclaim()
+        self._member.end()
+
+    def _unclaim(self) -> None:
         claimed, self._claimed = self._claimed, set()
-        with self._locks.holding(_MUTEX):
-            for key in claimed:
-                entry = self._entries[key]
-                if entry["state"] == _CLAIMED and entry["owner"] == self._owner:
-                    entry["state"] = _EMPTY
-        self._locks.release(_OWNERS + self._owner)
+        for key in claimed:
+            entry = self._entries[key]
+            if entry["state"] == CLAIMED and entry["owner"] == self._member.number:
+                entry["state"] = EMPTY
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
+            if self._abandoned:
+                raise Abandoned
             rows = self._entries[np.asarray(keys)]
-            for owner in set(rows["owner"][rows["state"] == _CLAIMED].tolist()) - {self._owner}:
-                if not self._is_gone(owner):
+            for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._member.number}:
+                if not self._member.is_gone(owner):
                     others.append(owner)
-            is_free = (rows["state"] != _READY) & ~((rows["state"] == _CLAIMED) & np.isin(rows["owner"], others))
+            is_free = (rows["state"] != READY) & ~((rows["state"] == CLAIMED) & np.isin(rows["owner"], others))
             mine = np.asarray(keys)[is_free]
-            self._entries["owner"][mine] = self._owner
-            self._entries["state"][mine] = _CLAIMED
-        self._claimed.update(mine.tolist())
+            self._entries["owner"][mine] = self._member.number
+            self._entries["state"][mine] = CLAIMED
+            self._claimed.update(mine.tolist())
         return Claims(mine.tolist(), others[0] if others else None)
-
-    def _is_gone(self, owner: int) -> bool:
-        """Whether it holds its lock no more: it is dead, or has let go and is about to say so."""
-        if not self._locks.try_take(_OWNERS + owner):
-            return False
-        self._locks.release(_OWNERS + owner)
-        return True
 
     def _flush(self) -> None:
         """Writes what was put, then its entries."""
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
-        if base is None or not self._write(self._scratch[:filled], base):
+        self._trust.look(*self._changes())
+        if base is None or not self._write(self._scratch[:filled], base, filled):
             return
         rows = np.zeros(len(pending), ENTRY)
         for row, (key, (start, *rest), digest) in zip(rows, pending, strict=True):
             place = base + start, *rest
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
-            row["check"] = _check_of(digest, key, place)
+            row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
+        self._trust.note(*self._changes())
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
-        with self._locks.holding(_MUTEX):
-            tail = int(self._header["tail"])
-            if tail + nbytes > self._room():
+        with self._room() as room, self._member.changing():
+            tail = tail_of(self._fd, int(self._header["tail"]))
+            if tail + nbytes > room:
                 self._tell("it has reached max_bytes: what is not in it is made as without a cache")
                 return None
+            if room < math.inf:
+                os.ftruncate(self._fd, tail + nbytes)  # so that others count it
             self._header["tail"] = tail + nbytes
             return tail
 
-    def _write(self, data: Any, start: int) -> bool:
+    def _write(self, data: Any, start: int, reserved: int) -> bool:
+        done = 0
         try:
-            if os.pwrite(self._fd, data, start) < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            while done < len(data):  # one call writes 2 GiB at most
+                done += os.pwrite(self._fd, data[done:], start + done)
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            self._give_back(start, len(data))
+            self._give_back(start, reserved)
             self._tell(f"{error.strerror}: what is not in it is made as without a cache")
             return False
         return True
 
     def _give_back(self, start: int, nbytes: int) -> None:
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if self._header["tail"] == start + nbytes:
                 self._header["tail"] = start
                 os.ftruncate(self._fd, start)
 
     def _publish(self, keys: list[int], rows: Any) -> None:
-        rows["owner"], rows["state"] = self._owner, _CLAIMED
-        with self._locks.holding(_MUTEX):
+        rows["owner"], rows["state"] = self._member.number, CLAIMED
+        with self._member.changing():
             there = self._entries[keys]
-            mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner)  # but for one that was given up
+            mine = (there["state"] == CLAIMED) & (
+                there["owner"] == self._member.number
+            )  # but for one that was given up
             places = np.asarray(keys)[mine]
             self._entries[places] = rows[mine]
-            self._entries["state"][places] = _READY
+            self._entries["state"][places] = READY
             self._header["published"] += 1
         self._claimed.difference_update(keys)
 
@@ -236,92 +235,35 @@ class Generation:
         ends = rows["offset"] + rows["nbytes"]
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
-        self._trust.look(status.st_mtime_ns, int(self._header["published"]))
-        damaged = set()
-        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= self._data.size)).tolist():
-            if self._is_sound(keys[k], rows[k], self._data):
+        self._trust.look(*self._changes())
+        damaged, size = set(), min(self._data.size, status.st_size)
+        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
+            if self._is_sound(keys[k], rows[k], self._data, size):
                 self._trust.add(keys[k])
             else:
                 damaged.add(keys[k])
                 self._discard(keys[k], rows[k])
         return damaged
 
-    def _is_sound(self, key: int, row: Any, data: Mapping) -> bool:
+    def _changes(self) -> tuple[int, int, int]:
+        """When the file was changed, and how often by workers."""
+        return os.fstat(self._fd).st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
+
+    def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
         start, nbytes = place[:2]
-        if start + nbytes > data.size or not nbytes:
+        if start + nbytes > size or not nbytes:
             return False
         digest = xxhash.xxh3_64_intdigest(data.buffer[start : start + nbytes])
-        return bool(_check_of(digest, key, place) == row["check"])
+        return bool(check_of(digest, key, place) == row["check"])
 
     def _discard(self, key: int, row: Any) -> None:
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if self._entries[key] == row:  # else somebody has made it again
-                self._entries[key]["state"] = _EMPTY
-                self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
-
-
-class _Trust:
-    """Which samples need not be checked again: those that were, or were written while this worker looked on.
-
-    If the file has changed and no worker has written to it, nothing is trusted any more.
-    """
-
-    def __init__(self, count: int, tail: int) -> None:
-        self._checked = np.zeros(count, bool)
-        self._from = tail
-        self._seen: tuple[int, int] | None = None
-
-    def look(self, changed: int, published: int) -> None:
-        if self._seen is not None and changed != self._seen[0] and published == self._seen[1]:
-            self._checked[:] = False
-            self._from = 2**63
-        self._seen = changed, published
-
-    def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
-        return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
-
-    def add(self, key: int) -> None:
-        self._checked[key] = True
-
-
-def prepare(fd: int, path: str, count: int, room: float) -> tuple[Any, Any]:
-    """Header and table of the file, made if it is empty."""
-    start = -(-(HEADER_BYTES + count * ENTRY.itemsize) // _ALIGN) * _ALIGN
-    size = os.fstat(fd).st_size
-    if size == 0:
-        if start > room:
-            raise OSError(errno.ENOSPC, f"its table alone takes {start:,} bytes, more than max_bytes allows")
-        os.posix_fallocate(fd, 0, start)
-    elif size < start:
-        _refuse(path, count, size)
-    header, entries = tables(fd, start, count)
-    if size == 0 or not header["magic"]:
-        header["count"], header["start"], header["tail"] = count, start, start
-        header["magic"] = MAGIC
-    if header["magic"] != MAGIC or header["count"] != count:
-        _refuse(path, count, size)
-    return header, entries
-
-
-def tables(fd: int, start: int, count: int) -> tuple[Any, Any]:
-    """Header and table, as all who map the file see them."""
-    mapping = Mapping(fd, start, 0, populate=False)
-    header = np.ndarray((), HEADER, mapping.buffer)
-    return header, np.ndarray(count, ENTRY, mapping.buffer, HEADER_BYTES)
-
-
-def _refuse(path: str, count: int, size: int) -> None:
-    with open(path, "rb") as file:
-        found = np.frombuffer(file.read(HEADER_BYTES).ljust(HEADER_BYTES, b"\0"), HEADER, 1)[0]
-    if found["magic"] != MAGIC:
-        raise CacheError(f"{path} ({size:,} bytes) is no cache of Stoker's: give Cache a folder of its own")
-    raise CacheError(
-        f"{path} is a cache of {found['count']} samples and this dataset has {count}: give Cache another folder, "
-        f"or remove this one with `stoker cache rm {os.path.dirname(path)}`"
-    )
-
-
-def _check_of(digest: int, key: int, place: tuple[int, ...]) -> int:
-    """The checksum of a sample at its place."""
-    return xxhash.xxh3_64_intdigest(_PLACE.pack(key, *place, digest))
+                self._entries[key]["state"] = EMPTY
+                self._header["discarded"] += 1  # so that others look as closely
+                self._found_damaged += 1
+                if self._found_damaged <= _MOST_NAMED:
+                    self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
+                else:
+                    self._tell(f"more than {_MOST_NAMED} samples are damaged; all of them are made again")

@@ -1,4 +1,4 @@
-"""Locks on single bytes of a file, held by an open file description and let go by the system when it is closed.
+"""Locks on single bytes of a file, held by an open file description and let go by the system at the end of that.
 
 So whoever dies holds nothing, threads exclude each other as processes do (each opens the file for itself), and a wait
 is a wait for an event. The bytes need not exist: they are numbers that all who open the file agree on.
@@ -38,8 +38,18 @@ class Locks:
             raise
         return True
 
+    def is_held(self, byte: int) -> bool:
+        """Whether somebody else holds it, alone or shared."""
+        flock = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+        kind, *_ = _FLOCK.unpack(fcntl.fcntl(self._fd, fcntl.F_OFD_GETLK, flock))
+        return bool(kind != fcntl.F_UNLCK)
+
     def release(self, byte: int) -> None:
         self._set(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, byte)
+
+    def release_all(self) -> None:
+        """Before the file is closed: for what is mapped of it, and in forked children, it stays open."""
+        fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0))
 
     @contextlib.contextmanager
     def holding(self, byte: int) -> Iterator[None]:

@@ -22,7 +22,20 @@ from stoker.collate.tensors import array_as_tensor
 from stoker.collate.tree import exact_class, flatten, unflatten
 from stoker.memory.codec import dumps
 from stoker.stores.cache import Codec
-from stoker.stores.forms import Form, Kind, Leaf, as_array, beside, check, exact_leaf_of, leaf_of, read, restored, spelt
+from stoker.stores.forms import (
+    Form,
+    Kind,
+    Leaf,
+    as_array,
+    beside,
+    check,
+    exact_keys,
+    exact_leaf_of,
+    leaf_of,
+    read,
+    restored,
+    spelt,
+)
 
 _REMEMBERED = 1024  # forms kept by a reader or writer; ragged data may have a new one every sample
 _LENGTH = 4  # bytes that tell how long the form is
@@ -85,9 +98,13 @@ class SampleWriter:
         else:
             values, tree = flatten(sample)
             leaves = [leaf_of(value) for value in values]
-            check(tree, leaves, values)
-        key = (tree, *leaves)
-        form, told, number = self._forms.get(key) or self._new_form(key)
+        key = (tree, exact_keys(tree), *leaves)
+        known = self._forms.get(key)
+        if known is None:
+            if not self._pickles:
+                check(tree, leaves, values)
+            known = self._forms[key] = self._new_form(Form.of(tree, *leaves))
+        form, told, number = known
         if type(sample) is np.ndarray and form.is_array:
             self._forms[sample.dtype, sample.shape] = form, told, number
         arrays = [as_array(value) for value, leaf in zip(values, leaves, strict=True) if leaf.dtype]
@@ -95,14 +112,24 @@ class SampleWriter:
         packed = b"" if not aside else dumps(aside) if self._pickles else msgspec.msgpack.encode(aside)
         return Record(form, number, arrays, len(packed), packed + told)
 
-    def _new_form(self, key: tuple[Any, ...]) -> tuple[Form, bytes, int]:
+    def _new_form(self, form: Form) -> tuple[Form, bytes, int]:
         if len(self._forms) >= _REMEMBERED:
             self._forms.clear()
-        form = Form.of(*key)
         told = dumps(form) if self._pickles else msgspec.msgpack.encode(spelt(form))
-        number = xxhash.xxh3_64_intdigest(told) & 0xFFFFFFFF
-        self._forms[key] = made = form, told + len(told).to_bytes(_LENGTH, "little"), number
-        return made
+        number = xxhash.xxh3_64_intdigest(told)
+        return form, told + len(told).to_bytes(_LENGTH, "little"), number
+
+
+class _Raw(NamedTuple):
+    """A sample as it was read and not yet interpreted: the form if it is known, or else its bytes; and those aside."""
+
+    buffer: memoryview
+    start: int
+    nbytes: int
+    number: int
+    form: Form | None
+    told: bytes
+    aside: bytes
 
 
 class SampleReader:
@@ -135,13 +162,12 @@ class SampleReader:
         if form is not None and form.is_array and not self._copies and forms.count(forms[0]) == len(forms):
             _, dtype, shape, *_ = form.leaves[0]
             return [np.ndarray(shape, dtype, buffer, start) for start in starts]
-        read = [self._read(buffer, Found(*place)) for place in zip(starts, sizes, forms, asides, strict=True)]
+        raw = [self._read(buffer, Found(*place)) for place in zip(starts, sizes, forms, asides, strict=True)]
         if not still_there():
             raise Overwritten
-        return [self._sample(*one) for one in read]
+        return [self._sample(one) for one in raw]
 
-    def _read(self, buffer: memoryview, found: Found) -> tuple[memoryview, int, int, Form | None, bytes, bytes]:
-        """Where its arrays lie, the form's number, the form if it is known, or else its bytes, and those aside."""
+    def _read(self, buffer: memoryview, found: Found) -> _Raw:
         start, nbytes, number, aside = found
         if self._copies:
             buffer, start = memoryview(bytearray(buffer[start : start + nbytes])), 0
@@ -153,12 +179,20 @@ class SampleReader:
             length = int.from_bytes(buffer[last : last + _LENGTH], "little")
             told = bytes(buffer[max(last - length, start) : last])
             end = max(last - length - aside, start)
-        return buffer, start, number, form, told, bytes(buffer[end : end + aside])
+        return _Raw(buffer, start, nbytes, number, form, told, bytes(buffer[end : end + aside]))
 
-    def _sample(self, buffer: memoryview, start: int, number: int, form: Form | None, told: bytes, aside: bytes) -> Any:
-        if form is None:
-            form = self._forms.get(number) or self._new_form(number, told)
-        return unflatten(form.tree, self._leaves(form, buffer, start, self._beside(aside)))
+    def _sample(self, raw: _Raw) -> Any:
+        """
+        Raises:
+            ValueError: What lies there is no sample, though its checksum is right: somebody has forged it.
+        """
+        try:
+            form = raw.form or self._forms.get(raw.number) or self._new_form(raw)
+            return unflatten(form.tree, self._leaves(form, raw.buffer, raw.start, self._beside(raw.aside)))
+        except (TypeError, AttributeError, RuntimeError) as error:
+            if self._pickles:
+                raise
+            raise ValueError(f"what lies in the store is no sample: {error}") from error
 
     def _leaves(self, form: Form, buffer: memoryview, start: int, beside: Iterator[Any]) -> Iterator[Any]:
         for leaf in form.leaves:
@@ -170,7 +204,7 @@ class SampleReader:
     def _array(self, leaf: Leaf, buffer: memoryview, start: int) -> Any:
         array: Array = np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)
         if leaf.kind == Kind.SCALAR:
-            return array[()]
+            return array.copy()[()]  # a structured one would be a view
         return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
 
     def _beside(self, told: bytes) -> Iterator[Any]:
@@ -178,9 +212,11 @@ class SampleReader:
             return iter(())
         return iter(pickle.loads(told) if self._pickles else msgspec.msgpack.decode(told))
 
-    def _new_form(self, number: int, told: bytes) -> Form:
-        form: Form = pickle.loads(told) if self._pickles else read(msgspec.msgpack.decode(told))
+    def _new_form(self, raw: _Raw) -> Form:
+        form: Form = pickle.loads(raw.told) if self._pickles else read(msgspec.msgpack.decode(raw.told))
+        if form.nbytes + len(raw.aside) + len(raw.told) + _LENGTH != raw.nbytes:
+            raise ValueError("what lies in the store is no sample: its parts are longer than the whole, or shorter")
         if len(self._forms) >= _REMEMBERED:
             self._forms.clear()
-        self._forms[number] = form
+        self._forms[raw.number] = form
         return form

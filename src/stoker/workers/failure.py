@@ -34,6 +34,15 @@ def unpack_error(packed: bytes | memoryview) -> BaseException:
     return error
 
 
+def ordinary(error: BaseException) -> Exception:
+    """A StopIteration out of ``dataset[i]`` would silently end the consumer's loop, a SystemExit its program."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    told = RuntimeError(f"dataset or collate raised {error!r}")
+    told.__cause__ = error
+    return told
+
+
 def error_line(error: BaseException) -> str:
     """Type and message, as they are logged and written down."""
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stoker.workers.backend import Site
@@ -52,6 +53,8 @@ class Processes:
         start: ``"nursery"``, forked from a clean helper process: safe and quick, the default. ``"fork"``, forked from
             this very process: quickest, nothing is pickled, but unsafe where threads, CUDA or JAX run.
             ``"spawn"``, a fresh interpreter each: slowest, shares nothing.
+        environments: With ``"spawn"``: a dict of environment variables for each worker, beside those of this process.
+            They are set before anything is imported, as ``CUDA_VISIBLE_DEVICES`` must be.
 
     Example:
         >>> import stoker
@@ -61,17 +64,25 @@ class Processes:
 
     n: int
     start: Literal["nursery", "fork", "spawn"] = "nursery"
+    environments: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, hash=False)
 
     def __post_init__(self) -> None:
         _check_count("Processes", self.n)
         if self.start not in _STARTS:
             raise ValueError(f"Processes(start={self.start!r}): write one of {', '.join(map(repr, _STARTS))}")
+        if self.environments is not None:
+            if self.start != "spawn":
+                raise ValueError(
+                    f"Processes(start={self.start!r}, environments=...): a forked worker has imports behind it that "
+                    f'may have read its variables. Write start="spawn"'
+                )
+            object.__setattr__(self, "environments", _checked_environments(self.environments, self.n))
 
     def prepare(self, job: Job) -> Site:
         """Pickles the job now, so that what can't travel is said before any process starts."""
         from stoker.workers.processes import prepare  # when used: it is a quarter of what importing stoker costs
 
-        return prepare(self.start, job)
+        return prepare(self.start, job, self.environments or ())
 
 
 Workers = Inline | Threads | Processes
@@ -105,3 +116,23 @@ def usable_cores() -> int:
 def _check_count(name: str, n: Any) -> None:
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise ValueError(f"{name}({n!r}): write the number of workers, 1 or more")
+
+
+def _checked_environments(environments: Any, n: int) -> tuple[dict[str, str], ...]:
+    if isinstance(environments, str | bytes | Mapping) or not isinstance(environments, Sequence):
+        raise TypeError(f"Processes(environments={environments!r}): write a list of dicts, one for each worker")
+    if len(environments) != n:
+        raise ValueError(f"Processes({n}, environments=[{len(environments)} in all]): write one dict for each worker")
+    return tuple(_checked_variables(variables) for variables in environments)
+
+
+def _checked_variables(variables: Any) -> dict[str, str]:
+    """Our own copy, so that it stays as it is."""
+    if not isinstance(variables, Mapping):
+        raise TypeError(f"Processes(environments=[... {variables!r} ...]): write a dict of variables")
+    for name, value in variables.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"Processes(environments=[... {{{name!r}: {value!r}}} ...]): write both as strings")
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"Processes(environments=[... {{{name!r}: {value!r}}} ...]): no variable can be that")
+    return dict(variables)

@@ -222,6 +222,11 @@ class World(RuleBasedStateMachine):
             sent = [send for queue in self.queues for send in queue if send.run.epoch // 100 in current]
             assert len(sent) <= self.window
 
+    @invariant()
+    def whoever_waits_until_it_has_enough_waits_for_somebody(self):
+        if hasattr(self, "machine") and not self.machine.has_enough:
+            assert any(self.queues)
+
     def teardown(self):
         """Left alone, everything that was promised arrives."""
         if not hasattr(self, "machine"):
@@ -257,6 +262,18 @@ def test_the_first_batches_go_to_different_workers():
     first = sends(machine.handle(Sought(iter(singles(10)), samples)))
     assert [send.worker for send in first] == [0, 1, 2, 0, 1, 2]
     assert [send.run for send in first] == singles(6)
+
+
+def test_workers_take_turns_though_one_could_do_it_all():
+    machine = started(workers=3, window=3, depth=1)
+    for send in sends(machine.handle(Sought(iter(singles(9)), samples))):
+        machine.handle(Finished(answer(send)))
+    workers = []
+    for _ in range(6):
+        (send,) = sends(machine.handle(Asked()))
+        machine.handle(Finished(answer(send)))  # before the consumer asks again
+        workers.append(send.worker)
+    assert workers == [0, 1, 2, 0, 1, 2]
 
 
 def test_a_slow_batch_holds_up_nothing_but_itself():

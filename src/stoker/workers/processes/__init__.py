@@ -1,5 +1,7 @@
 """Workers in processes of their own: what travels, how they are started, watched and ended."""
 
+from collections.abc import Mapping, Sequence
+
 from stoker.workers.backend import Site
 from stoker.workers.processes.backend import ProcessesBackend
 from stoker.workers.worker import Job
@@ -7,8 +9,8 @@ from stoker.workers.worker import Job
 __all__ = ["ProcessesBackend", "prepare"]
 
 
-def prepare(start: str, job: Job) -> Site:
-    """Packs the job for that way of starting workers.
+def prepare(start: str, job: Job, environments: Sequence[Mapping[str, str]]) -> Site:
+    """Packs the job for that way of starting workers. ``environments``: of spawned ones, one each, or none at all.
 
     Each way is imported when it is asked for: pickling and starting programs take long to import, and a fork
     needs neither.
@@ -24,7 +26,9 @@ def prepare(start: str, job: Job) -> Site:
     if start == "spawn":
         from stoker.workers.processes.spawning import spawning
 
-        return Site(lambda slots, store: ProcessesBackend(spawning(shipment), slots, store), shipment.free)
+        return Site(
+            lambda slots, store: ProcessesBackend(spawning(shipment, environments), slots, store), shipment.free
+        )
 
     from stoker.workers.processes.nursery import NurseryLauncher
 

@@ -11,6 +11,7 @@ import mmap
 import os
 import pickle
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -19,7 +20,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, tensor_dtype
+from stoker.collate.tensors import array_as_tensor, is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.errors import ShippingError
 from stoker.memory import Segment
 from stoker.workers.worker import Job
@@ -38,12 +39,14 @@ class Surroundings:
     def here(cls) -> Surroundings:
         return cls(list(sys.path), list(sys.argv), os.getcwd(), dict(os.environ))
 
-    def apply(self) -> None:
+    def apply(self, own: Mapping[str, str]) -> None:
+        """``own``: variables that this process has for itself."""
         sys.path[:] = self.path
         sys.argv[:] = self.argv
         os.chdir(self.folder)
-        os.environ.update(self.environment)
-        for name in os.environ.keys() - self.environment.keys() - set(SINGLE_THREADED):
+        environment = self.environment | dict(own)
+        os.environ.update(environment)
+        for name in os.environ.keys() - environment.keys() - set(SINGLE_THREADED):
             del os.environ[name]
 
 
@@ -84,10 +87,11 @@ class Shipment:
             self._segment.close()
 
 
-def load_job(segment: Segment) -> Job:
+def load_job(segment: Segment, own: Mapping[str, str] | None = None) -> Job:
+    """The job, unpacked in its surroundings. ``own``: environment variables of this worker, which win over those."""
     around, pickled, *buffers = segment.read()
     surroundings: Surroundings = pickle.loads(around)
-    surroundings.apply()
+    surroundings.apply(own or {})
     job: Job = pickle.loads(pickled, buffers=buffers)
     return job
 
@@ -103,7 +107,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         self._note(obj)
         if type(obj) is np.memmap:
             return _reduce_memmap(obj)
-        if is_tensor(obj) and _is_plain(obj):
+        if is_tensor(obj) and is_plain_tensor(obj):
             return array_as_tensor, (tensor_as_array(obj.contiguous()), tensor_dtype(obj))
         return super().reducer_override(obj)
 
@@ -126,17 +130,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             importable = name in sys.builtin_module_names
         if not importable and name not in cloudpickle.list_registry_pickle_by_value():
             cloudpickle.register_pickle_by_value(sys.modules[name])
-
-
-def _is_plain(tensor: Any) -> bool:
-    torch = sys.modules["torch"]
-    return (
-        type(tensor) is torch.Tensor
-        and tensor.device.type == "cpu"
-        and tensor.layout == torch.strided
-        and not tensor.requires_grad
-        and not tensor.is_quantized
-    )
 
 
 def _reduce_memmap(array: Any) -> Any:

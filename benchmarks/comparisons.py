@@ -1,0 +1,113 @@
+"""Cache and rotation: races whose contenders are the rows of a table, each held against one of the others."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.results import Spread, WorkloadResult
+from benchmarks.rounds import Race, Settings
+from benchmarks.workloads import (
+    CACHE,
+    DECODING,
+    HF_DATASETS,
+    KEPT,
+    LITDATA,
+    MEMMAP,
+    MEMMAP_RING,
+    MOSAIC,
+    ROTATION_ALL,
+    ROTATION_DISK,
+    ROTATION_MEMORY,
+    Workload,
+)
+
+_LONGEST_S = 1.5  # a round, in which a cache gives thirty epochs and the slowest peer one
+_WARM_UP_S = 60.0  # also in a quick run: a cache is warm when it is full, which takes a second or two
+
+
+@dataclass(frozen=True)
+class Row:
+    """A contender, and a ratio beside it: how many times as fast `of` is as `to`, and is to be."""
+
+    contender: str
+    about: str
+    of: str
+    to: str
+    least: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A race and its table; `ratio` is the head of the column of ratios."""
+
+    workload: Workload
+    title: str
+    ratio: str
+    rows: tuple[Row, ...]
+
+
+@dataclass
+class ComparisonResult:
+    """What was measured."""
+
+    comparison: Comparison
+    race: WorkloadResult
+
+    def ratio(self, row: Row) -> Spread | None:
+        return None if row.of == row.to else self.race.ratio(row.to, row.of)
+
+    def met(self, row: Row) -> bool | None:
+        ratio = self.ratio(row)
+        return None if row.least is None or ratio is None else ratio.median >= row.least
+
+
+def _beside_the_cache(contender: str, about: str, least: float | None = None) -> Row:
+    return Row(contender, about, CACHE, contender, least)
+
+
+def _beside_decoding(contender: str, about: str, least: float | None = None) -> Row:
+    return Row(contender, about, contender, DECODING, least)
+
+
+COMPARISONS: dict[str, Comparison] = {
+    comparison.workload.name: comparison
+    for comparison in (
+        Comparison(
+            KEPT["cache"],
+            "The same 4000 images of (224,224,3) uint8, kept by each in its own way: 32 a batch, shuffled, warm",
+            "Cache, of it",
+            (
+                _beside_the_cache(CACHE, ""),
+                _beside_the_cache(DECODING, "no cache, JPEGs with Pillow", 10.0),
+                _beside_the_cache(HF_DATASETS, "Arrow, memory-mapped; torch's DataLoader"),
+                _beside_the_cache(LITDATA, "its chunks; StreamingDataLoader"),
+                _beside_the_cache(MOSAIC, "MDS; torch's DataLoader"),
+                _beside_the_cache(MEMMAP, "np.memmap into one batch again and again, bare processes", 0.8),
+                _beside_the_cache(MEMMAP_RING, "the same into three batches in turn, as a loader has in flight"),
+            ),
+        ),
+        Comparison(
+            KEPT["rotation"],
+            "Rotation, each sample used 4 times: 32 JPEGs a batch, shuffled, steady state",
+            "of decoding",
+            (
+                _beside_decoding(DECODING, "no rotation"),
+                _beside_decoding(ROTATION_MEMORY, "512 samples rotate at a time", 3.5),
+                _beside_decoding(ROTATION_ALL, "all samples rotate at a time"),
+                _beside_decoding(ROTATION_DISK, "512 samples rotate at a time", 3.0),
+            ),
+        ),
+    )
+}
+
+
+def measure(comparison: Comparison, settings: Settings, on_step: Callable[[str], None]) -> ComparisonResult:
+    """Runs the race in a folder of its own, since some gigabytes come together there."""
+    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch:
+        seconds = min(settings.seconds, _LONGEST_S)
+        ours = replace(settings, shuffle=True, seconds=seconds, warm_up=_WARM_UP_S, scratch=Path(scratch))
+        race = Race(comparison.workload, ours, lambda doing, _: on_step(doing))
+        return ComparisonResult(comparison, race.run())

@@ -1,0 +1,144 @@
+"""``stoker cache``: what a cache on disk holds, whether it is sound, and how to be rid of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.box import HEAVY_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from stoker.errors import CacheError
+from stoker.stores.inventory import Findings, Shelved, about, remove, shelved, verify
+
+_INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
+_WIDE = 200  # columns of a file or pipe, where no line is to be broken
+_LISTED = 20  # damaged samples that are named
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "cache",
+        help="look at a cache on disk, check it, remove it",
+        description="Exit code 2: it is no cache, or cannot be read or removed.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="command", required=True)
+    _add(commands, "ls", _list, "what it is of, its generations, how full and how large")
+    _add(commands, "verify", _verify, "check every sample; exit code 1 if one is damaged")
+    rm = _add(commands, "rm", _remove, "remove it")
+    rm.add_argument("--force", action="store_true", help="also if it is in use: its readers go on without it")
+
+
+def _add(commands: Any, name: str, do: Any, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    parser.add_argument("path", metavar="PATH", help="the folder that was given to stoker.Cache")
+    parser.set_defaults(run=run, do=do)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """One of the commands; returns the exit code."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = _WIDE
+    try:
+        code: int = arguments.do(console, arguments)
+        return code
+    except (CacheError, OSError) as error:
+        print(f"stoker cache: error: {_printable(str(error))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _list(console: Console, arguments: argparse.Namespace) -> int:
+    whose, generations = about(arguments.path), shelved(arguments.path)
+    for name, value in (("dataset", whose.dataset), ("version", whose.version or "none"), ("codec", whose.codec)):
+        console.print(f"{name:8} {_printable(value)}")
+    if not generations:
+        console.print("no generation yet")
+        return 0
+    table = Table("generation", box=HEAVY_HEAD if console.is_terminal else None)
+    for column in ("samples kept", "of", "bytes", "last written"):
+        table.add_column(column, justify="right")
+    table.add_column("in use")
+    for one in generations:
+        table.add_row(_printable(one.name), *_figures(one), "yes" if one.in_use else "no")
+    console.print(table)
+    return 0
+
+
+def _figures(one: Shelved) -> tuple[str, str, str, str]:
+    age = f"{_age(time.time() - one.written)} ago"
+    if one.count is None or one.kept is None:
+        return "header damaged", "?", f"{one.nbytes:,}", age
+    return f"{one.kept:,}", f"{one.count:,}", f"{one.nbytes:,}", age
+
+
+def _verify(console: Console, arguments: argparse.Namespace) -> int:
+    about(arguments.path)
+    generations = shelved(arguments.path)
+    findings = []
+    with _progress(console) as progress:
+        task = progress.add_task("", total=sum(one.nbytes for one in generations))
+        done = 0
+        for one in generations:
+            progress.update(task, description=_printable(one.name), completed=done)
+            findings.append(verify(one.path, lambda nbytes: progress.advance(task, nbytes)))
+            done += one.nbytes
+    for one, found in zip(generations, findings, strict=True):
+        console.print(f"{_printable(one.name)}: {_told(found)}", style="red" if found.is_damaged else None)
+    if not generations:
+        console.print("no generation yet")
+    return int(any(found.is_damaged for found in findings))
+
+
+def _told(found: Findings) -> str:
+    if found.header_damaged:
+        return "its header is damaged. The next Loader that uses it writes it anew, and checks every sample"
+    told = f"{found.sound:,} sound, {len(found.damaged):,} damaged, {found.missing:,} missing"
+    return f"{told}. Damaged: {_listed(found.damaged)}. They will be made again" if found.damaged else told
+
+
+def _listed(indices: Sequence[int]) -> str:
+    rest = len(indices) - _LISTED
+    return ", ".join(map(str, indices[:_LISTED])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _remove(console: Console, arguments: argparse.Namespace) -> int:
+    freed, others = remove(arguments.path, force=arguments.force)
+    console.print(f"removed {_printable(arguments.path)}: {freed:,} bytes freed")
+    if others:
+        shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+        console.print(f"left there, as not of the cache: {_printable(shown)}")
+    return 0
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _age(seconds: float) -> str:
+    for unit, name in _AGES:
+        if seconds >= unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def _printable(text: str) -> str:
+    """What a file tells may be anything; a terminal is not to obey it."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
