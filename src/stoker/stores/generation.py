@@ -218,7 +218,7 @@ class Generation:
         """Writes what was put, then its entries."""
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
-        self._trust.look(*self._changes())
+        self._trust.look(*self._changes(os.fstat(self._fd)))
         if base is None or not self._write(self._scratch[:filled], base, filled):
             return
         rows = np.zeros(len(pending), ENTRY)
@@ -227,7 +227,7 @@ class Generation:
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
             row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
-        self._trust.note(*self._changes())
+        self._trust.note(*self._changes(os.fstat(self._fd)))
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
@@ -277,7 +277,7 @@ class Generation:
         ends = rows["offset"] + rows["nbytes"]
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
-        self._trust.look(*self._changes())
+        self._trust.look(*self._changes(status))
         damaged, size = set(), min(self._data.size, status.st_size)
         for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
@@ -287,9 +287,9 @@ class Generation:
                 self._discard(keys[k], rows[k])
         return damaged
 
-    def _changes(self) -> tuple[int, int, int]:
+    def _changes(self, status: os.stat_result) -> tuple[int, int, int]:
         """When the file was changed, and how often by workers."""
-        return os.fstat(self._fd).st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
+        return status.st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
 
     def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
