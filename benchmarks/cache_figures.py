@@ -22,16 +22,19 @@ def groups() -> Iterator[Group]:
     yield Group(
         "filling",
         (Probe("cached", "caching", {"cached": True, "epochs": _WARM.stop}),
-         Probe("plain", "caching", {"cached": False, "epochs": 1})),
+         Probe("plain", "caching", {"cached": False, "epochs": 1}),
+         Probe("fresh", "caching", {"cached": True, "epochs": 1, "has_memory": False})),
         (
             _line("filling", "Filling the cache: the first epoch, against the same without a cache",
                   _epoch("cached", "epoch 0"), _epoch("plain", "epoch 0"), most=_FILLING),
+            _line("filling_fresh", "The same, the host having yet to hand out the memory",
+                  _epoch("fresh", "epoch 0"), _epoch("plain", "epoch 0")),
             _line("filled", "The first epoch from the cache, in the same loader, against later ones",
                   _epoch("cached", "epoch 1"), _warm),
             _line("restarted", "The first epoch after a restart, all checksums being verified, against later ones",
                   _epoch("cached", "restarted"), _warm),
         ),
-        runs=9,
+        runs=7,
     )  # fmt: skip
     yield Group(
         "refreshing",

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from benchmarks.stores.kinds import Kind, Share
 from benchmarks.stores.process import Child
-from benchmarks.stores.quiet import Quietest
+from benchmarks.stores.quiet import Patience
 from benchmarks.stores.store import Store
 
 _KILL_BATCHES = 8  # at least, so that there is a middle to be killed in
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,8 @@ class MixedRate:
 class Measurement:
     """Each step stands by itself, in a folder of its own, so that it can be taken again."""
 
-    def __init__(self, store: Store, kind: Kind, scratch: Path, patience_s: float) -> None:
-        self._store, self._kind, self._scratch, self._patience_s = store, kind, scratch, patience_s
+    def __init__(self, store: Store, kind: Kind, scratch: Path, patience: Patience) -> None:
+        self._store, self._kind, self._scratch, self._patience = store, kind, scratch, patience
         self._batches = kind.batches // store.fewer
         self._all = Share(0, 1, self._batches)
         self._halves = [Share(part, 2, self._batches) for part in range(2)]
@@ -78,12 +75,14 @@ class Measurement:
                 child.kill()
 
     def _round(self) -> Round:
-        fill_1 = self._quietest(lambda: self._filled(self._halves[:1]))
-        fill_2 = self._quietest(lambda: self._filled(self._halves))
-        mixed = self._quietest(self._mixed)
+        quietest = self._patience.quietest
+        fill_1 = quietest(lambda: self._filled(self._halves[:1]))
+        fill_2 = quietest(lambda: self._filled(self._halves))
+        mixed = quietest(self._mixed)
         with self._directory() as directory:
             self._fill(directory, [self._all])
-            one, two = (self._quietest(lambda readers=readers: self._read(directory, readers)) for readers in (1, 2))
+            one = quietest(lambda: self._read(directory, 1))
+            two = quietest(lambda: self._read(directory, 2))
             disk = _disk_bytes(directory) / (self._batches * self._kind.batch)
         return Round(
             fill_1=fill_1.result,
@@ -99,9 +98,6 @@ class Measurement:
             kill=self._killed() if self._store.knows_what_it_holds else None,
             others=[round(step.others, 2) for step in (fill_1, fill_2, mixed, one, two)],
         )
-
-    def _quietest(self, step: Callable[[], T]) -> Quietest[T]:
-        return Quietest(step, self._patience_s)
 
     def _filled(self, shares: list[Share]) -> float:
         with self._directory() as directory:

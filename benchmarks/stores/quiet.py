@@ -1,4 +1,4 @@
-"""Measuring on a machine that others use too: what they disturbed is measured again.
+"""Measuring on a machine that others use too: what they disturbed is measured again, while patience lasts.
 
 Two readers on two cores are slower by half when somebody else wants a core. Only time in user mode is counted, so
 that the kernel's own work for a store, such as writing back, is not taken for a stranger's.
@@ -10,12 +10,13 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-_QUIET = 0.05  # of a core, used by others
+QUIET = 0.05  # of a core, used by others
 _LOOK_S = 0.2
-_TRIES = 3
+_TRIES = 4
 
 T = TypeVar("T")
 
@@ -32,28 +33,38 @@ class Others:
         return max(0.0, theirs / (time.monotonic() - self._begin))
 
 
-class Quietest(Generic[T]):
-    """Runs a step until others left it alone, or a few times; holds the result of the quietest try."""
+@dataclass(frozen=True)
+class Heard(Generic[T]):
+    """What a step found, and how many cores others used meanwhile."""
 
-    def __init__(self, step: Callable[[], T], patience_s: float) -> None:
-        self.others = float("inf")
+    result: T
+    others: float
+
+
+class Patience:
+    """So many seconds may be spent, in the whole run, on waiting for quiet and on measuring again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    def quietest(self, step: Callable[[], T]) -> Heard[T]:
+        tries = []
         for _ in range(_TRIES):
-            _wait(patience_s)
-            watch = Others()
-            result = step()
-            if (others := watch.cores()) < self.others:
-                self.result, self.others = result, others
-            if self.others <= _QUIET:
+            self._wait()
+            begin, others = time.monotonic(), Others()
+            tries.append(Heard(step(), others.cores()))
+            if tries[-1].others <= QUIET or self._left <= 0:
+                break
+            self._left -= time.monotonic() - begin
+        return min(tries, key=lambda heard: heard.others)
+
+    def _wait(self) -> None:
+        while self._left > 0:
+            others = Others()
+            time.sleep(_LOOK_S)  # there is no event to wait for: this is the sample
+            if others.cores() <= QUIET:
                 return
-
-
-def _wait(patience_s: float) -> None:
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end:
-        watch = Others()
-        time.sleep(_LOOK_S)  # there is no event to wait for: this is the sample
-        if watch.cores() <= _QUIET:
-            return
+            self._left -= _LOOK_S
 
 
 def _user_s() -> float:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from benchmarks.stores.kinds import Kind
 from benchmarks.stores.measure import Round
+from benchmarks.stores.quiet import QUIET
 
 _COLUMNS: dict[str, Callable[[list[Round]], str]] = {
     "fill, 1 writer": lambda rounds: _rate(one.fill_1 for one in rounds),
@@ -66,12 +67,19 @@ class Report:
             heads = ["store", *_COLUMNS]
             lines += [f"**{_title(one.kind)}**", "", _line(heads), _line(["---"] * len(heads)), *map(_line, one.rows())]
             lines += ["", *(f"{name}: {error}" for name, error in one.errors.items())]
-        lines += [
-            "Samples a second of all processes together: the median of the rounds, and ± half of the distance between",
-            "the lowest and the highest. Killed: samples of the dead writer that can be read, of those it had said to",
-            f"be stored. Every round is in the JSON file beside this one. The run took {self.seconds:.0f} s.",
+        return "\n".join([*lines, self.closing()]) + "\n"
+
+    def closing(self) -> str:
+        steps = [
+            others for one in self.kinds for some in one.rounds.values() for step in some for others in step.others
         ]
-        return "\n".join(lines) + "\n"
+        disturbed = sum(others > QUIET for others in steps)
+        return (
+            "Samples a second of all processes together: the median of the rounds, and ± half of the distance between\n"
+            "the lowest and the highest. Killed: samples of the dead writer that can be read, of those it had said to\n"
+            f"be stored. Every round is in the JSON file. The run took {self.seconds:.0f} s; in {disturbed} of its "
+            f"{len(steps)} steps\nothers used more than {QUIET:g} of a core."
+        )
 
 
 def _title(kind: Kind) -> str:

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from stoker.memory import anonymous_file
+from stoker.stores import carousel as carousel_module
 from stoker.stores.carousel import Carousel
 from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import collect
+from stoker.stores.shelf import Abandoned, collect
 
 ROOT = Path(__file__).parents[2]
 MANY = 10**6  # uses
@@ -163,6 +164,69 @@ def test_what_lies_in_a_cell_that_became_anothers_is_not_interpreted(opened, tmp
     assert not (tmp_path / "exploded").exists()
     monkeypatch.undo()
     assert list(one.look([1])) == [1]
+
+
+def test_one_that_is_given_up_lets_go_of_its_claims_and_claims_no_more(opened):
+    """Nobody watches it any more: whoever waited for what it claimed now would wait for ever."""
+    one, other = opened(), opened()
+    with one.claiming([0, 1]):
+        one.abandon()
+        with other.claiming([0, 1]) as theirs:
+            assert list(theirs.mine) == [0, 1]
+            one.put(0, "too late")
+            other.put(0, "in time")
+    assert other.look([0, 1]) == {0: "in time"}
+    with pytest.raises(Abandoned):
+        collect(one, [1], lambda key: pytest.fail("it was given up"), lambda: None)
+    put(other, (1, "later"))
+    assert other.look([0, 1]) == {0: "in time", 1: "later"}
+
+
+def test_the_cells_of_one_that_is_given_up_are_its_own_until_it_returns_them(opened):
+    """It may be in the middle of writing into one."""
+    one, other = opened(), opened()
+    put(other, (0, np.zeros(3)))
+    use_up(other, 0)
+    with one.claiming([1]):  # the cell that has become free
+        one.abandon()
+        opened()  # frees what the dead hold
+        put(other, (2, np.ones(3)))
+        one.put(1, np.full(3, 9.0))
+        assert other.look([2])[2].tolist() == [1, 1, 1]
+    put(other, (3, np.full(3, 3.0)), (4, np.full(3, 4.0)))
+    assert [array[0] for array in other.look([2, 3, 4]).values()] == [1, 3, 4]
+
+
+def test_to_give_up_one_that_is_changing_the_tables_is_to_wait_until_it_has(file, opened, monkeypatch):
+    """Both are of one process: locks through the same description would not keep them apart."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def allocate(*_) -> None:
+        inside.set()
+        go_on.wait()
+        raise MemoryError
+
+    one = opened()
+    monkeypatch.setattr(carousel_module, "allocate", allocate)
+    worker = threading.Thread(target=put, args=(one, (0, "sample")))
+    worker.start()
+    inside.wait()
+    giving_up = threading.Thread(target=one.abandon)
+    giving_up.start()
+    while not is_waited_for(file):
+        os.sched_yield()
+    assert giving_up.is_alive()
+    go_on.set()
+    for thread in (worker, giving_up):
+        thread.join()
+    with opened().claiming([0]) as claims:
+        assert list(claims.mine) == [0]
+
+
+def is_waited_for(file: int) -> bool:
+    """Whether somebody waits for a lock on it."""
+    with open("/proc/locks") as locks:
+        return any("->" in line and f":{os.fstat(file).st_ino} " in line for line in locks)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,14 @@ def test_all_uses_of_a_sample_in_an_epoch_are_the_same_and_epochs_differ(backend
         assert not any(one[index] == other[index] for index in range(30)), "each is made anew"
 
 
+@pytest.mark.parametrize("size", [None, 3], ids=["more than a batch", "less than a batch"])
+def test_a_collate_that_writes_into_its_samples_spoils_no_other_use(backend, size):
+    """Neither later ones nor, where fewer rotate than a batch holds, another in the same batch."""
+    with Loader(Fresh(12), 8, collate=spoil, workers=backend, rotation=Rotation(4, size=size)) as loader:
+        found = Counter(int(row[0]) for batch in loader for row in batch)
+    assert found == Counter({index + 1000: 4 for index in range(12)})
+
+
 @pytest.mark.parametrize("workers", [Inline(), Threads(2), Processes(2)], ids=repr)
 @pytest.mark.parametrize("dataset", [Various(30), Particular(12), Forest(12)], ids=lambda one: type(one).__name__)
 def test_a_sample_is_the_same_at_each_use_whatever_it_is(dataset, workers):

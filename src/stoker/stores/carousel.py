@@ -88,7 +88,7 @@ class Carousel:
         starts = [_PAGE]
         for item in (_ENTRY.itemsize, _CELL.itemsize, 4):
             starts.append(-(-(starts[-1] + self._places * item) // _PAGE) * _PAGE)
-        if os.fstat(self._fd).st_size == 0:
+        if os.fstat(self._fd).st_size < starts[-1]:  # none of it, or what there was room for
             allocate(self._fd, 0, starts[-1])
         buffer = Mapping(self._fd, starts[-1]).buffer
         self._header = np.ndarray((), _HEADER, buffer)

@@ -10,7 +10,7 @@ import numpy as np
 from stoker.plan import Batch, Plan, sample_seed
 from stoker.stores.carousel import Carousel
 from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Collected, collect
+from stoker.stores.shelf import Collected, NoShelf, collect
 
 _NO_ROOM = "the rotation: no room for more samples, so some are made again for each use. Write a smaller Rotation(size)"
 
@@ -21,13 +21,34 @@ def open_rotation(ahead: int, plan: Plan, file: int, *, copies: bool, tell: Call
     rotating = min(plan.rotating or per_epoch, per_epoch)
     places = 2 * rotating + ahead * (plan.batch_size or 1)
     reader = SampleReader("pickle", copies=copies)  # of this very loader, so nobody else can have written it
-    return RotationStore(plan, Carousel(file, places, SampleWriter("pickle"), reader, lambda: tell(_NO_ROOM)))
+    try:
+        carousel = Carousel(file, places, SampleWriter("pickle"), reader, lambda: tell(_NO_ROOM))
+    except MemoryError:
+        tell(_NO_ROOM)
+        return RotationStore(plan, _NoCarousel())
+    return RotationStore(plan, carousel)
+
+
+class _NoCarousel(NoShelf):
+    """Where there is not even room for its tables."""
+
+    def begin(self) -> None:
+        pass
+
+    def count(self, keys: Sequence[int], uses: Any, uses_in_all: Any) -> bool:
+        return True
+
+    def abandon(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 class RotationStore:
     """The samples that rotate, as one worker sees them."""
 
-    def __init__(self, plan: Plan, carousel: Carousel) -> None:
+    def __init__(self, plan: Plan, carousel: Carousel | _NoCarousel) -> None:
         self._plan, self._carousel = plan, carousel
         self._per_epoch = plan.rotated(0).count
 
