@@ -26,6 +26,7 @@ from stoker.stores.folder import IN_USE
 from stoker.stores.locks import Locks
 from stoker.stores.samples import SampleReader, SampleWriter
 from stoker.stores.shelf import Abandoned, Claims
+from stoker.stores.trust import Trust
 
 MAGIC = b"stoker 1"
 HEADER_BYTES = 4096
@@ -45,7 +46,7 @@ HEADER = np.dtype(
         ("check", "<u8"),  # of those above, which never change
         ("tail", "<u8"),
         ("owners", "<u4"),
-        ("published", "<u4"),
+        ("changes", "<u4"),  # by workers
         ("discarded", "<u4"),
     ]
 )
@@ -100,6 +101,7 @@ class Generation:
                 self._header, self._entries = prepare(self._fd, path, count, limit, tell)
                 self._header["tail"] = _tail(self._fd, 0 if is_alone else int(self._header["tail"]))
                 self._header["owners"] += 1
+                self._header["changes"] += 1
                 self._owner = int(self._header["owners"])
         except BaseException:
             self._locks.release_all()
@@ -111,7 +113,7 @@ class Generation:
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
         self._found_damaged = 0
-        self._trust = _Trust(count, int(self._header["tail"]))
+        self._trust = Trust(count, int(self._header["tail"]))
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -190,12 +192,15 @@ class Generation:
             entry = self._entries[key]
             if entry["state"] == CLAIMED and entry["owner"] == self._owner:
                 entry["state"] = EMPTY
+        if claimed:
+            self._note_change()
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
         with self._locks.holding(_MUTEX):
             if self._abandoned:
                 raise Abandoned
+            self._look_for_changes()
             rows = self._entries[np.asarray(keys)]
             for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._owner}:
                 if not self._is_gone(owner):
@@ -205,6 +210,7 @@ class Generation:
             self._entries["owner"][mine] = self._owner
             self._entries["state"][mine] = CLAIMED
             self._claimed.update(mine.tolist())
+            self._note_change()
         return Claims(mine.tolist(), others[0] if others else None)
 
     def _is_gone(self, owner: int) -> bool:
@@ -218,7 +224,6 @@ class Generation:
         """Writes what was put, then its entries."""
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
-        self._trust.look(*self._changes(os.fstat(self._fd)))
         if base is None or not self._write(self._scratch[:filled], base, filled):
             return
         rows = np.zeros(len(pending), ENTRY)
@@ -227,7 +232,6 @@ class Generation:
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
             row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
-        self._trust.note(*self._changes(os.fstat(self._fd)))
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
@@ -268,7 +272,7 @@ class Generation:
             places = np.asarray(keys)[mine]
             self._entries[places] = rows[mine]
             self._entries["state"][places] = READY
-            self._header["published"] += 1
+            self._note_change()
         self._claimed.difference_update(keys)
 
     def _damaged(self, keys: Sequence[int], rows: Any) -> set[int]:
@@ -277,7 +281,7 @@ class Generation:
         ends = rows["offset"] + rows["nbytes"]
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
-        self._trust.look(*self._changes(status))
+        self._look_for_changes()
         damaged, size = set(), min(self._data.size, status.st_size)
         for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
@@ -287,9 +291,16 @@ class Generation:
                 self._discard(keys[k], rows[k])
         return damaged
 
-    def _changes(self, status: os.stat_result) -> tuple[int, int, int]:
-        """When the file was changed, and how often by workers."""
-        return status.st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
+    def _look_for_changes(self) -> None:
+        """Before this worker changes or reads anything: whether somebody has changed the file who is no worker."""
+        time_of_change = os.fstat(self._fd).st_mtime_ns
+        self._trust.look(time_of_change, int(self._header["changes"]), int(self._header["discarded"]))
+
+    def _note_change(self) -> None:
+        """This worker has changed the file. To be called with the mutex, as others do it too."""
+        self._header["changes"] += 1
+        time_of_change = os.fstat(self._fd).st_mtime_ns
+        self._trust.note(time_of_change, int(self._header["changes"]), int(self._header["discarded"]))
 
     def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
@@ -303,42 +314,12 @@ class Generation:
         with self._locks.holding(_MUTEX):
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = EMPTY
-                self._header["discarded"] += 1  # so that others look as closely
+                self._header["discarded"] += 1  # so that all look closely
                 self._found_damaged += 1
                 if self._found_damaged <= _MOST_NAMED:
                     self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
                 else:
                     self._tell(f"more than {_MOST_NAMED} samples are damaged; all of them are made again")
-
-
-class _Trust:
-    """Which samples need not be checked again: those that were, or were written while this worker looked on.
-
-    If the file has changed and no worker has written to it, or a damaged sample was found, nothing is trusted any more.
-    """
-
-    def __init__(self, count: int, tail: int) -> None:
-        self._checked = np.zeros(count, bool)
-        self._from = tail
-        self._seen: tuple[int, int, int] | None = None
-
-    def look(self, changed: int, published: int, discarded: int) -> None:
-        if self._seen is not None:
-            before = self._seen
-            if discarded != before[2] or (changed != before[0] and published == before[1]):
-                self._checked[:] = False
-                self._from = 2**63
-        self.note(changed, published, discarded)
-
-    def note(self, changed: int, published: int, discarded: int) -> None:
-        """This is how the worker itself has left it."""
-        self._seen = changed, published, discarded
-
-    def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
-        return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
-
-    def add(self, key: int) -> None:
-        self._checked[key] = True
 
 
 def prepare(fd: int, path: str, count: int, limit: float, tell: Callable[[str], None]) -> tuple[Any, Any]:

@@ -1,0 +1,39 @@
+"""Which samples of a cache a worker has checked, so that it need not do it at each read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Trust:
+    """Which samples need not be checked again: those that were, or were written while this worker looked on.
+
+    If the file has changed and no worker has written to it, or a damaged sample was found, nothing is trusted any more.
+    """
+
+    def __init__(self, count: int, tail: int) -> None:
+        self._checked = np.zeros(count, bool)
+        self._from = tail
+        self._seen: tuple[int, int, int] | None = None
+
+    def look(self, time: int, changes: int, discarded: int) -> None:
+        """When the file was changed, how often by workers, and how often a sample was found to be damaged."""
+        if self._seen is not None:
+            before = self._seen
+            if discarded != before[2] or (time != before[0] and changes == before[1]):
+                self._checked[:] = False
+                self._from = 2**63
+        self.note(time, changes, discarded)
+
+    def note(self, time: int, changes: int, discarded: int) -> None:
+        """The same, as this worker has left it."""
+        self._seen = time, changes, discarded
+
+    def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
+        return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
+
+    def add(self, key: int) -> None:
+        self._checked[key] = True
