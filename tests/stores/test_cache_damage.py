@@ -139,7 +139,7 @@ def test_what_is_written_after_the_header_was_damaged_harms_nothing(path, due, l
         next(iter(loader)), next(iter(loader))
     file, sound = path / "all.samples", shutil.copy(path / "all.samples", path.parent / "sound")
     made = int((entries(file)["state"] == READY).sum())
-    for bit in [*field_bits(["tail", "owners", "published", "discarded"], HEADER, 0)][::3]:
+    for bit in [*field_bits(["tail", "owners", "changes", "discarded"], HEADER, 0)][::3]:
         flip(file, bit)
         assert_same(read(path, log, Inline()), [due])
         assert sum(calls(log).values()) == N - made

@@ -28,7 +28,7 @@ HEADER = np.dtype(
         ("check", "<u8"),  # of those above, which never change
         ("tail", "<u8"),
         ("owners", "<u4"),
-        ("published", "<u4"),
+        ("changes", "<u4"),  # by workers
         ("discarded", "<u4"),
     ]
 )

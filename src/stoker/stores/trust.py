@@ -1,4 +1,4 @@
-"""Which samples of a generation need not be checked."""
+"""Which samples of a cache a worker has checked, so that it need not do it at each read."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ class Trust:
         self._from = tail
         self._seen: tuple[int, int, int] | None = None
 
-    def look(self, changed: int, published: int, discarded: int) -> None:
+    def look(self, time: int, changes: int, discarded: int) -> None:
+        """When the file was changed, how often by workers, and how often a sample was found to be damaged."""
         if self._seen is not None:
             before = self._seen
-            if discarded != before[2] or (changed != before[0] and published == before[1]):
+            if discarded != before[2] or (time != before[0] and changes == before[1]):
                 self._checked[:] = False
                 self._from = 2**63
-        self.note(changed, published, discarded)
+        self.note(time, changes, discarded)
 
-    def note(self, changed: int, published: int, discarded: int) -> None:
-        """This is how the worker itself has left it."""
-        self._seen = changed, published, discarded
+    def note(self, time: int, changes: int, discarded: int) -> None:
+        """The same, as this worker has left it."""
+        self._seen = time, changes, discarded
 
     def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
         return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
