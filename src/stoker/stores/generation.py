@@ -69,6 +69,8 @@ class Generation:
                 self._header, self._entries = prepare(self._fd, path, count, limit, tell)
                 self._header["tail"] = tail_of(self._fd, 0 if is_alone else int(self._header["tail"]))
                 self._header["owners"] += 1
+                if is_alone:
+                    self._header["first"] = self._header["owners"]
                 self._header["changes"] += 1
                 self._member.number = int(self._header["owners"])
         except BaseException:
@@ -81,7 +83,7 @@ class Generation:
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
         self._found_damaged = 0
-        self._trust = Trust(count, int(self._header["tail"]))
+        self._trust = Trust(count, int(self._header["tail"]), int(self._header["first"]))
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -239,7 +241,7 @@ class Generation:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
         self._look_for_changes()
         damaged, size = set(), min(self._data.size, status.st_size)
-        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
+        for k in np.flatnonzero(~self._trust.known(keys, rows, ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
                 self._trust.add(keys[k])
             else:

@@ -28,6 +28,7 @@ HEADER = np.dtype(
         ("check", "<u8"),  # of those above, which never change
         ("tail", "<u8"),
         ("owners", "<u4"),
+        ("first", "<u4"),  # of the owners since nobody had it open
         ("changes", "<u4"),  # by workers
         ("discarded", "<u4"),
     ]
