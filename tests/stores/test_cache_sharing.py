@@ -90,9 +90,8 @@ def test_two_programs_refresh_one_cache_and_never_have_more_than_two_generations
     for stream in found:
         assert_same(stream, expected(Counted(N), Cache(path, 2), 7, 5, shuffle=True))
     assert len(files(path)) <= 2
-    # Where one is a whole generation ahead, it begins a third one without a cache: that costs calls, and no more.
+    # Where one is a whole generation ahead, it drops what the other has not begun: that costs calls, and no more.
     assert min(calls(log).values()) >= 4
-    assert max(calls(log).values()) <= 2 * 4
 
 
 @pytest.mark.parametrize("workers", [Inline(), Threads(2), Processes(2)], ids=repr)

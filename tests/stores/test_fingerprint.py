@@ -239,13 +239,3 @@ def test_a_mapped_file_that_was_written_to_is_another(mapped, tmp_path):
     np.arange(1, 1001).tofile(tmp_path / "data.bin")
     os.utime(tmp_path / "data.bin", ns=(1, 1))
     assert describe(mapped()) != before
-
-
-def test_tensors_are_known_by_their_contents():
-    torch = pytest.importorskip("torch")
-    data = torch.arange(6)
-    assert describe(torch.utils.data.TensorDataset(data)) == describe(torch.utils.data.TensorDataset(data.clone()))
-    others = [data, data + 1, data.float(), data.reshape(2, 3)]
-    assert len({describe(torch.utils.data.TensorDataset(other)) for other in others}) == len(others)
-    whole = torch.utils.data.TensorDataset(data)
-    assert describe(torch.utils.data.Subset(whole, [1, 2])) != describe(torch.utils.data.Subset(whole, [1, 3]))

@@ -252,6 +252,8 @@ def _read_leaf(kind: str, dtype: Any, shape: list[int], tensor: str, offset: int
     leaf = Leaf(Kind(kind), None if dtype is None else _read_dtype(dtype), tuple(shape), tensor, offset)
     if (leaf.dtype is not None) != (leaf.kind in (Kind.ARRAY, Kind.SCALAR)) or min(leaf.shape, default=0) < 0:
         raise ValueError(f"it has a leaf that cannot be: {leaf}")
-    if tensor and tensor_dtype(array_as_tensor(np.empty(1, leaf.dtype), tensor)) != tensor:
-        raise ValueError(f"torch has no type {tensor!r}")
+    if tensor:
+        made = array_as_tensor(np.empty(1, leaf.dtype), tensor)
+        if tensor_dtype(made) != tensor or len(made) != 1:
+            raise ValueError(f"torch has no type {tensor!r} of that size")
     return leaf

@@ -69,6 +69,9 @@ class Generation:
                 self._header, self._entries = prepare(self._fd, path, count, limit, tell)
                 self._header["tail"] = tail_of(self._fd, 0 if is_alone else int(self._header["tail"]))
                 self._header["owners"] += 1
+                if is_alone:
+                    self._header["first"] = self._header["owners"]
+                self._header["changes"] += 1
                 self._member.number = int(self._header["owners"])
         except BaseException:
             self._member.locks.release_all()
@@ -80,7 +83,7 @@ class Generation:
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
         self._found_damaged = 0
-        self._trust = Trust(count, int(self._header["tail"]))
+        self._trust = Trust(count, int(self._header["tail"]), int(self._header["first"]))
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -153,12 +156,15 @@ class Generation:
             entry = self._entries[key]
             if entry["state"] == CLAIMED and entry["owner"] == self._member.number:
                 entry["state"] = EMPTY
+        if claimed:
+            self._note_change()
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
         with self._member.changing():
             if self._abandoned:
                 raise Abandoned
+            self._look_for_changes()
             rows = self._entries[np.asarray(keys)]
             for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._member.number}:
                 if not self._member.is_gone(owner):
@@ -168,13 +174,13 @@ class Generation:
             self._entries["owner"][mine] = self._member.number
             self._entries["state"][mine] = CLAIMED
             self._claimed.update(mine.tolist())
+            self._note_change()
         return Claims(mine.tolist(), others[0] if others else None)
 
     def _flush(self) -> None:
         """Writes what was put, then its entries."""
         pending, self._pending, filled, self._filled = self._pending, [], self._filled, 0
         base = self._reserve(filled) if pending else None
-        self._trust.look(*self._changes())
         if base is None or not self._write(self._scratch[:filled], base, filled):
             return
         rows = np.zeros(len(pending), ENTRY)
@@ -183,7 +189,6 @@ class Generation:
             row["offset"], row["nbytes"], row["form"], row["aside"] = place
             row["check"] = check_of(digest, key, place)
         self._publish([key for key, *_ in pending], rows)
-        self._trust.note(*self._changes())
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
@@ -220,13 +225,12 @@ class Generation:
         rows["owner"], rows["state"] = self._member.number, CLAIMED
         with self._member.changing():
             there = self._entries[keys]
-            mine = (there["state"] == CLAIMED) & (
-                there["owner"] == self._member.number
-            )  # but for one that was given up
+            # Unless it was given up meanwhile.
+            mine = (there["state"] == CLAIMED) & (there["owner"] == self._member.number)
             places = np.asarray(keys)[mine]
             self._entries[places] = rows[mine]
             self._entries["state"][places] = READY
-            self._header["published"] += 1
+            self._note_change()
         self._claimed.difference_update(keys)
 
     def _damaged(self, keys: Sequence[int], rows: Any) -> set[int]:
@@ -235,9 +239,9 @@ class Generation:
         ends = rows["offset"] + rows["nbytes"]
         if self._data is None or int(ends.max()) > self._data.size:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
-        self._trust.look(*self._changes())
+        self._look_for_changes()
         damaged, size = set(), min(self._data.size, status.st_size)
-        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
+        for k in np.flatnonzero(~self._trust.known(keys, rows, ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
                 self._trust.add(keys[k])
             else:
@@ -245,9 +249,16 @@ class Generation:
                 self._discard(keys[k], rows[k])
         return damaged
 
-    def _changes(self) -> tuple[int, int, int]:
-        """When the file was changed, and how often by workers."""
-        return os.fstat(self._fd).st_mtime_ns, int(self._header["published"]), int(self._header["discarded"])
+    def _look_for_changes(self) -> None:
+        """Before this worker changes or reads anything: whether somebody has changed the file who is no worker."""
+        time_of_change = os.fstat(self._fd).st_mtime_ns
+        self._trust.look(time_of_change, int(self._header["changes"]), int(self._header["discarded"]))
+
+    def _note_change(self) -> None:
+        """This worker has changed the file. To be called with the mutex, as others do it too."""
+        self._header["changes"] += 1
+        time_of_change = os.fstat(self._fd).st_mtime_ns
+        self._trust.note(time_of_change, int(self._header["changes"]), int(self._header["discarded"]))
 
     def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])
@@ -261,7 +272,7 @@ class Generation:
         with self._member.changing():
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = EMPTY
-                self._header["discarded"] += 1  # so that others look as closely
+                self._header["discarded"] += 1  # so that all look closely
                 self._found_damaged += 1
                 if self._found_damaged <= _MOST_NAMED:
                     self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")

@@ -204,7 +204,7 @@ class SampleReader:
     def _array(self, leaf: Leaf, buffer: memoryview, start: int) -> Any:
         array: Array = np.ndarray(leaf.shape, leaf.dtype, buffer, start + leaf.offset)
         if leaf.kind == Kind.SCALAR:
-            return array.copy()[()]  # a structured one would be a view
+            return array[()] if array.dtype.names is None else array.copy()[()]  # which would be a view
         return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
 
     def _beside(self, told: bytes) -> Iterator[Any]:

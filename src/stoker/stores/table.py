@@ -28,7 +28,8 @@ HEADER = np.dtype(
         ("check", "<u8"),  # of those above, which never change
         ("tail", "<u8"),
         ("owners", "<u4"),
-        ("published", "<u4"),
+        ("first", "<u4"),  # of the owners since nobody had it open
+        ("changes", "<u4"),  # by workers
         ("discarded", "<u4"),
     ]
 )

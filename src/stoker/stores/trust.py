@@ -1,4 +1,4 @@
-"""Which samples of a generation need not be checked."""
+"""Which samples of a cache a worker has checked, so that it need not do it at each read."""
 
 from __future__ import annotations
 
@@ -12,27 +12,37 @@ class Trust:
     """Which samples need not be checked again: those that were, or were written while this worker looked on.
 
     If the file has changed and no worker has written to it, or a damaged sample was found, nothing is trusted any more.
+
+    Args:
+        count: Samples.
+        tail: Where the file ended when this worker came.
+        first: The first owner who can have written since: an entry of an earlier one that leads beyond the tail is of
+            a file that was cut short.
     """
 
-    def __init__(self, count: int, tail: int) -> None:
+    def __init__(self, count: int, tail: int, first: int) -> None:
         self._checked = np.zeros(count, bool)
         self._from = tail
+        self._first = first
         self._seen: tuple[int, int, int] | None = None
 
-    def look(self, changed: int, published: int, discarded: int) -> None:
+    def look(self, time: int, changes: int, discarded: int) -> None:
+        """When the file was changed, how often by workers, and how often a sample was found to be damaged."""
         if self._seen is not None:
             before = self._seen
-            if discarded != before[2] or (changed != before[0] and published == before[1]):
+            if discarded != before[2] or (time != before[0] and changes == before[1]):
                 self._checked[:] = False
                 self._from = 2**63
-        self.note(changed, published, discarded)
+        self.note(time, changes, discarded)
 
-    def note(self, changed: int, published: int, discarded: int) -> None:
-        """This is how the worker itself has left it."""
-        self._seen = changed, published, discarded
+    def note(self, time: int, changes: int, discarded: int) -> None:
+        """The same, as this worker has left it."""
+        self._seen = time, changes, discarded
 
-    def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
-        return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
+    def known(self, keys: Sequence[int], rows: Any, within: Any) -> Any:
+        """Which entries of the table, of which some lie within the file, need not be checked."""
+        seen = (rows["offset"] >= self._from) & (rows["owner"] >= self._first)
+        return (self._checked[np.asarray(keys)] | seen) & within
 
     def add(self, key: int) -> None:
         self._checked[key] = True
