@@ -12,7 +12,7 @@ import threading
 import numpy as np
 import pytest
 
-from stoker import Loader, Processes, Rotation, WorkerDied
+from stoker import Cache, Loader, Processes, Rotation, WorkerDied
 from stoker.testing import assert_survives
 from tests.datasets import Augmented, Rows
 from tests.faults import test_matrix as matrix
@@ -62,6 +62,22 @@ def test_by_policy_the_very_sample_is_left_out_at_each_use(phase, start):
         (wanted,) = epochs(oracle, 1)
     leaves = [leaf.index for batch in wanted for leaf in batch["leaves"] if leaf.index != matrix.SAMPLE]
     assert [leaf.index for batch in got for leaf in batch["leaves"]] == leaves
+
+
+@pytest.mark.parametrize("kind", ["cache", "rotation"])
+@pytest.mark.parametrize("batch_size", [1, None])
+def test_a_batch_of_which_nothing_is_left_is_left_out(kind, batch_size, tmp_path):
+    class Deadly(Rows):
+        def __getitem__(self, index):
+            if index == 2:
+                os._exit(7)
+            return super().__getitem__(index)
+
+    kept = {"cache": Cache(tmp_path)} if kind == "cache" else {"rotation": Rotation(2, size=4)}
+    options = {"workers": Processes(2, start="fork"), "on_error": "skip", "max_deaths": 1}
+    with Loader(Deadly(4), batch_size, **options, **kept) as loader:
+        got = [int(batch.flat[0]) for batch in loader]
+    assert got == [0, 1, 3] * (2 if kind == "rotation" else 1)
 
 
 def test_what_kills_every_worker_is_an_error_in_the_turn_of_each_use():

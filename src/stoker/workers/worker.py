@@ -129,7 +129,7 @@ class Worker:
         indices = _without(left_out, plan.indices(batch))
         store, generators = self._store, self._generators
         with generators.lent():
-            if store is None:
+            if store is None or not indices:  # of which all were left out
                 generators.seed(plan.batch_seed(batch))
                 fetched = self._fetch(dataset, indices)
                 fetched_at = perf_counter_ns()
