@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -80,17 +81,19 @@ def open_files() -> list[str]:
 # A full disk
 
 
-def small_disk(size: str) -> tuple[str, ...]:
+def small_disk(size: str, folder: Path) -> tuple[str, ...]:
+    """The beginning of a command to run with a disk of that size at that folder."""
     if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         pytest.skip("needs a mount namespace of its own: unshare -m fails here")
-    return "unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} none /mnt && exec "$@"', "sh"
+    return "unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} none "{folder}" && exec "$@"', "sh"
 
 
 FULL = """
     import logging
     from collections import Counter
     logging.basicConfig(format="%(message)s", stream=sys.stdout)
-    with Loader(Big(64, mib=1/16), 4, shuffle=True, workers={workers}, rotation={rotation}) as loader:
+    rotation = stoker.Rotation(3, "disk", size=32, path="{folder}")
+    with Loader(Big(64, mib=1/16), 4, shuffle=True, workers={workers}, rotation=rotation) as loader:
         for _ in range(2):
             found = Counter(number(row) for batch in loader for row in batch)
             assert sorted(found.items()) == [(k, 3) for k in range(64)], found
@@ -100,19 +103,21 @@ WORDS = "the rotation: no room for more samples, so some are made again for each
 
 @pytest.mark.parametrize("size", ["1m", "8k"], ids=["room for some", "room for none"])
 @pytest.mark.parametrize("workers", WORKERS)
-def test_on_a_full_disk_it_goes_on_and_says_so_once(workers, size):
+def test_on_a_full_disk_it_goes_on_and_says_so_once(workers, size, tmp_path):
     """Each sample just so often all the same: what is not kept is made again."""
-    code = FULL.format(workers=workers, rotation='stoker.Rotation(3, "disk", 32, "/mnt")')
-    assert run(code, within=small_disk(size)) == WORDS
+    code = FULL.format(workers=workers, folder=tmp_path)
+    assert run(code, within=small_disk(size, tmp_path)) == WORDS
 
 
-def test_on_a_disk_that_is_large_enough_it_says_nothing():
-    code = FULL.format(workers="Processes(2)", rotation='stoker.Rotation(3, "disk", 32, "/mnt")')
-    assert run(code, within=small_disk("8m")) == ""
+def test_on_a_disk_that_is_large_enough_it_says_nothing(tmp_path):
+    code = FULL.format(workers="Processes(2)", folder=tmp_path)
+    assert run(code, within=small_disk("8m", tmp_path)) == ""
 
 
-def test_when_there_is_room_again_samples_are_kept_again():
+def test_when_there_is_room_again_samples_are_kept_again(tmp_path, monkeypatch):
     code = """
+        folder = os.environ["FOLDER"]
+
         class Counted(Big):
             made = 0
             def __getitem__(self, index):
@@ -120,17 +125,18 @@ def test_when_there_is_room_again_samples_are_kept_again():
                 return super().__getitem__(index)
 
         made = []
-        open("/mnt/other", "wb").write(bytes(700 * 1024))
-        with Loader(Counted(32, mib=1/16), 4, rotation=stoker.Rotation(3, "disk", 8, "/mnt")) as loader:
+        open(f"{folder}/other", "wb").write(bytes(700 * 1024))
+        with Loader(Counted(32, mib=1/16), 4, rotation=stoker.Rotation(3, "disk", 8, folder)) as loader:
             for epoch in range(3):
                 assert sum(map(len, loader)) == 96
                 made.append(Counted.made)
                 Counted.made = 0
                 if epoch == 0:
-                    os.unlink("/mnt/other")
+                    os.unlink(f"{folder}/other")
         print(32 < made[0] <= 96, made[1:])
     """
-    assert run(code, within=small_disk("1100k")) == "True [32, 32]\n"
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    assert run(code, within=small_disk("1100k", tmp_path)) == "True [32, 32]\n"
 
 
 def test_what_another_writes_into_the_folder_is_left_alone(tmp_path):

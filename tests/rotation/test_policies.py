@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -12,7 +13,7 @@ import pytest
 from stoker import Inline, Loader, Processes, Rotation, Threads
 from tests.datasets import Augmented, Failing
 from tests.rotation.datasets import calls, note
-from tests.streams import assert_same, epochs
+from tests.streams import assert_same, epochs, kept
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -82,6 +83,28 @@ def test_a_sample_that_failed_once_is_made_again_for_its_next_use(backend, tmp_p
     missing = {index: 3 - found[index] for index in range(24) if found[index] != 3}
     assert missing == {9: 1}
     assert calls(log)[9] in (2, 3)  # and perhaps the next epoch's, which is prefetched
+
+
+@pytest.mark.parametrize("workers", [Inline(), Threads(2)], ids=repr)
+def test_an_interrupt_in_the_middle_loses_and_repeats_nothing(workers, tmp_path):
+    """Inline it is the consumer's own Ctrl-C; a thread that ends on one is replaced, and what it claimed made again."""
+
+    class Interrupted(Augmented):
+        def __getitem__(self, index):
+            if index == 9 and not (tmp_path / "struck").exists():
+                (tmp_path / "struck").touch()
+                raise KeyboardInterrupt
+            return super().__getitem__(index)
+
+    with Loader(Augmented(24), 4, rotation=KEPT) as oracle:
+        (wanted,) = epochs(oracle, 1)
+    with Loader(Interrupted(24), 4, workers=workers, rotation=KEPT) as loader:
+        iterator, got = iter(loader), []
+        while len(got) < len(wanted):
+            with contextlib.suppress(KeyboardInterrupt):
+                got.append(kept(next(iterator)))
+        assert next(iterator, None) is None
+    assert_same(got, wanted)
 
 
 def test_random_numbers_of_the_collate_are_the_batchs_own(backend):
