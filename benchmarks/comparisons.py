@@ -55,6 +55,7 @@ class ComparisonResult:
 
     comparison: Comparison
     race: WorkloadResult
+    seconds: float  # of a round
 
     def ratio(self, row: Row) -> Spread | None:
         return None if row.of == row.to else self.race.ratio(row.to, row.of)
@@ -78,7 +79,7 @@ COMPARISONS: dict[str, Comparison] = {
         Comparison(
             KEPT["cache"],
             "The same 4000 images of (224,224,3) uint8, kept by each in its own way: 32 a batch, shuffled, warm",
-            "Cache, of it",
+            "Cache, against it",
             (
                 _beside_the_cache(CACHE, ""),
                 _beside_the_cache(DECODING, "no cache, JPEGs with Pillow", 10.0),
@@ -92,7 +93,7 @@ COMPARISONS: dict[str, Comparison] = {
         Comparison(
             KEPT["rotation"],
             "Rotation, each sample used 4 times: 32 JPEGs a batch, shuffled, steady state",
-            "of decoding",
+            "against decoding",
             (
                 _beside_decoding(DECODING, "no rotation"),
                 _beside_decoding(ROTATION_MEMORY, "512 samples rotate at a time", 3.5),
@@ -110,4 +111,4 @@ def measure(comparison: Comparison, settings: Settings, on_step: Callable[[str],
         seconds = min(settings.seconds, _LONGEST_S)
         ours = replace(settings, shuffle=True, seconds=seconds, warm_up=_WARM_UP_S, scratch=Path(scratch))
         race = Race(comparison.workload, ours, lambda doing, _: on_step(doing))
-        return ComparisonResult(comparison, race.run())
+        return ComparisonResult(comparison, race.run(), seconds)

@@ -76,6 +76,7 @@ def _plain_comparison(result: ComparisonResult) -> dict[str, Any]:
     return {
         "name": workload.name,
         "title": result.comparison.title,
+        "seconds": result.seconds,
         "unit": workload.unit,
         "batch_size": workload.batch_size,
         "throughput": _plain_spreads({row.contender: race.throughput(row.contender) for row in result.comparison.rows}),
@@ -127,7 +128,11 @@ def _figure_table(figures: Iterable[FigureResult]) -> str:
 
 def _comparison_table(result: ComparisonResult) -> str:
     rows = [[f"**{cells[0]}**", *cells[1:]] for cells in map(partial(comparison_cells, result), result.comparison.rows)]
-    return f"{result.comparison.title}.\n\n" + _table(comparison_head(result), rows)
+    return f"{comparison_title(result)}:\n\n" + _table(comparison_head(result), rows)
+
+
+def comparison_title(result: ComparisonResult) -> str:
+    return f"{result.comparison.title}, rounds of {result.seconds:g} s"
 
 
 def comparison_head(result: ComparisonResult) -> list[str]:

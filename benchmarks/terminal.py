@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparisons import ComparisonResult
-from benchmarks.report import Report, amount, comparison_cells, comparison_head, cost, mark
+from benchmarks.report import Report, amount, comparison_cells, comparison_head, comparison_title, cost, mark
 from benchmarks.results import Spread, WorkloadResult
 from benchmarks.workloads import CONTENDERS, STOKER
 
@@ -94,7 +94,7 @@ def _figures(report: Report) -> Table:
 
 
 def _comparison(result: ComparisonResult) -> Table:
-    table = Table(*comparison_head(result), title=result.comparison.title, title_justify="left")
+    table = Table(*comparison_head(result), title=comparison_title(result), title_justify="left")
     for row in result.comparison.rows:
         table.add_row(*comparison_cells(result, row)[:-1], _coloured(result.met(row)))
     return table

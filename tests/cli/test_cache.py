@@ -17,7 +17,7 @@ import pytest
 
 from stoker import Cache, Loader
 from stoker.cli import main
-from stoker.stores.generation import ENTRY, HEADER_BYTES
+from stoker.stores.table import ENTRY, HEADER_BYTES
 
 N = 30
 

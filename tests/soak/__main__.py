@@ -90,6 +90,7 @@ def _live_number(number: int, tally: Tally, kind: str | None) -> None:
 
 def _live(life: Life, chance: random.Random, tally: Tally) -> None:
     tally.lives[life.kind] += 1
+    tally.kept[life.keep.what] += 1
     previous = signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:

@@ -13,6 +13,7 @@ import numpy as np
 from stoker import Inline, Loader, Processes, Threads
 from tests.soak.dataset import Troubled
 from tests.soak.harm import BOTH, KILLS, NURSERY, STOP
+from tests.soak.keeping import CACHE, ON_DISK, ROTATION, Keep, any_keep
 
 Draw = Callable[[random.Random], Any]
 
@@ -51,6 +52,7 @@ class Life:
         epochs: How many to read.
         workers: Draws a backend, for each loader another.
         shards: It is read over several, and re-sharded.
+        keep: Samples that are kept for later epochs, or uses.
         harms: What may be done to workers.
         often: How likely that is before a batch.
     """
@@ -62,6 +64,7 @@ class Life:
     epochs: int = 2
     workers: Draw = any_workers
     shards: bool = False
+    keep: Keep = field(default_factory=Keep)
     harms: tuple[str, ...] = ()
     often: float = 0.0
 
@@ -103,6 +106,7 @@ def killed(chance: random.Random) -> Life:
         plan,
         policy | {"max_deaths": _MANY},
         epochs=chance.choice([2, 3]),
+        keep=any_keep(chance, ROTATION, ROTATION, ON_DISK, CACHE, CACHE),
         harms=(*KILLS, *KILLS, STOP, STOP, NURSERY, BOTH),
         often=chance.choice([0.0, 0.05, 0.1, 0.3]),
     )
@@ -118,7 +122,8 @@ def deadly(chance: random.Random) -> Life:
     )
     plan = _plan(chance, [1, 4, 8, 16]) | {"in_order": chance.random() < 0.75}
     policy = {"on_error": "quarantine", "max_deaths": chance.randrange(1, 4)}
-    return Life("deadly", dataset, plan, policy, workers=any_process, harms=(STOP,), often=0.05)
+    keep = any_keep(chance, ROTATION, CACHE)
+    return Life("deadly", dataset, plan, policy, workers=any_process, keep=keep, harms=(STOP,), often=0.05)
 
 
 def hanging(chance: random.Random) -> Life:
@@ -130,7 +135,8 @@ def hanging(chance: random.Random) -> Life:
     plan = _plan(chance, [1, 4, 8]) | {"in_order": chance.random() < 0.75}
     policy = {"on_error": "skip", "max_deaths": chance.randrange(1, 3), "timeout": 0.5}
     workers = (lambda chance: Threads(chance.randrange(1, 4))) if in_threads else any_process
-    return Life("hanging", dataset, plan, policy, epochs=chance.choice([1, 2]), workers=workers)
+    keep = any_keep(chance, ROTATION, CACHE)
+    return Life("hanging", dataset, plan, policy, epochs=chance.choice([1, 2]), workers=workers, keep=keep)
 
 
 def sharded(chance: random.Random) -> Life:
@@ -145,6 +151,7 @@ def sharded(chance: random.Random) -> Life:
         policy | {"max_deaths": _MANY},
         workers=few_workers,
         shards=True,
+        keep=any_keep(chance, CACHE),
         harms=(*KILLS, STOP, NURSERY, BOTH),
         often=chance.choice([0.0, 0.05, 0.1]),
     )

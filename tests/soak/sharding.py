@@ -30,13 +30,13 @@ def rounds(order: list[int], position: int, batch_size: int, count: int, drop_la
 
 
 class Sharding:
-    """One life, from its first round to its last. ``folder``: for a quarantine file."""
+    """One life, from its first round to its last. ``folder``: for a quarantine file, and for what is kept."""
 
     def __init__(self, life: Life, chance: random.Random, tally: Tally, folder: Path) -> None:
         self._life = life
         self._chance = chance
         self._tally = tally
-        self._options = life.quarantine(folder / "got.jsonl")
+        self._options = life.quarantine(folder / "got.jsonl") | life.keep.options(folder / "kept")
         self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=True)
         self._size = life.plan["batch_size"] or 1

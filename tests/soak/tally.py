@@ -17,6 +17,7 @@ class Tally:
     seed: int
     minutes: float = 0.0
     lives: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
     loaders: int = 0
     batches: int = 0
     samples: int = 0
@@ -62,7 +63,12 @@ class Tally:
     def as_json(self) -> dict[str, Any]:
         assert self.start is not None
         assert self.end is not None
-        plain = {"lives": dict(self.lives), "faults": dict(self.faults), "start": asdict(self.start)}
+        plain = {
+            "lives": dict(self.lives),
+            "kept": dict(self.kept),
+            "faults": dict(self.faults),
+            "start": asdict(self.start),
+        }
         return {**vars(self), **plain, "end": asdict(self.end), "clean": self.is_clean, "leaked": self.has_leaked}
 
     def table(self) -> Table:
@@ -70,6 +76,7 @@ class Tally:
         rows = {
             "minutes": f"{self.minutes:.1f}",
             "lives": f"{self.lives.total()} ({_listed(self.lives)})",
+            "  that keep": _listed(self.kept),
             "loaders made": f"{self.loaders:,}",
             "batches delivered": f"{self.batches:,}",
             "samples": f"{self.samples:,}",

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
-from stoker.stores.generation import ENTRY, HEADER, HEADER_BYTES, READY
+from stoker.plan import Batch, Plan
+from stoker.stores.table import ENTRY, HEADER, HEADER_BYTES, READY
 from tests.stores.caching import Counted, assert_whole, calls, expected, once
 from tests.streams import assert_same, epochs
 
@@ -230,3 +231,14 @@ def test_samples_that_are_cut_off_while_it_is_read_are_made_again(workers, path,
         assert_same(epochs(loader, 3), [due] * 3)
     assert calls(log) == dict.fromkeys(range(10, N), 1)
     assert_whole(path, N)
+
+
+def test_an_entry_that_led_beyond_the_cut_is_not_taken_for_what_was_written_there_since(path, file, due):
+    """The table is cut, too: of sample 0 there is an entry, and when it is asked for, another lies where it leads."""
+    os.truncate(file, HEADER_BYTES + ENTRY.itemsize)
+    seed = next(seed for seed in range(1000) if Plan(N, N, True, seed).indices(Batch(0, 0, N, 0))[-1] == 0)
+    with Loader(Counted(N), 4, seed=seed, shuffle=True, cache=Cache(path)) as loader:
+        got = {int(k): batch["noise"][place] for batch in loader for place, k in enumerate(batch["index"].tolist())}
+    for batch in due:
+        for place, k in enumerate(batch["index"].tolist()):
+            assert (got[k] == batch["noise"][place]).all()

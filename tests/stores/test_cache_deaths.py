@@ -84,7 +84,7 @@ def test_workers_are_killed_at_random_points_of_filling(start, path, log):
         for number, batch in enumerate(loader):
             got.append(kept(batch))
             if number % 3 == 0 and loader.worker_pids:
-                with contextlib.suppress(ProcessLookupError):  # the one from before is dead, and its successor not up
+                with contextlib.suppress(ProcessLookupError):  # killed before, and not yet heard of
                     os.kill(chance.choice(loader.worker_pids), signal.SIGKILL)
                     killed += 1
         assert_same([got, *epochs(loader, 1)], expected(Counted(N), cache, 2))

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from stoker.memory import Mapping, allocate, give_back
-from stoker.stores.locks import Locks
+from stoker.stores.membership import Membership
 from stoker.stores.samples import Overwritten, Record, SampleReader, SampleWriter
 from stoker.stores.shelf import Abandoned, Claims
 
 _PAGE = 4096
 _EMPTY, _CLAIMED, _READY = range(3)
-_MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes the table; by owners
 _HAUNTED = 2**32 - 1  # as the holder of a cell: nobody's to free
 _MAPPED_AHEAD = 2**26  # bytes at least, so that it need not be mapped again for each new cell
 
@@ -67,11 +66,11 @@ class Carousel:
         self._places = places
         self._fd = os.open(f"/proc/self/fd/{file}", os.O_RDWR | os.O_CLOEXEC)
         try:
-            self._locks = Locks(self._fd)
-            with self._locks.holding(_MUTEX):
+            self._member = Membership(self._fd)
+            with self._member.changing():
                 self._map_tables()
                 self._header["owners"] += 1
-                self._owner = int(self._header["owners"])
+                self._member.number = int(self._header["owners"])
                 self._free_what_the_dead_hold()
         except BaseException:
             os.close(self._fd)
@@ -102,7 +101,7 @@ class Carousel:
     def _free_what_the_dead_hold(self) -> None:
         held = self._cells[: int(self._header["cells"])]["holder"]
         for owner in set(held.tolist()) - {0, _HAUNTED}:
-            if self._is_gone(owner):
+            if self._member.is_gone(owner):
                 for cell in np.flatnonzero(held == owner).tolist():
                     self._push(cell)
 
@@ -144,7 +143,7 @@ class Carousel:
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
-        self._locks.take(_OWNERS + self._owner)
+        self._member.begin()
         try:
             yield self._claim(keys)
             self._publish()
@@ -163,7 +162,9 @@ class Carousel:
         if cell is not None:
             offset = int(self._cells["offset"][cell])
             record.write(self._mapped(offset + nbytes).buffer, offset)
-            self._put.append((key, _CLAIMED, self._owner, cell, offset, nbytes, record.number, record.aside, 0, 0))
+            self._put.append(
+                (key, _CLAIMED, self._member.number, cell, offset, nbytes, record.number, record.aside, 0, 0)
+            )
 
     def _record(self, sample: Any) -> Record:
         try:
@@ -176,39 +177,37 @@ class Carousel:
             raise
 
     def wait_for(self, other: int) -> None:
-        self._locks.take(_OWNERS + other, shared=True)
-        self._locks.release(_OWNERS + other)
+        self._member.wait_for(other)
 
     def abandon(self) -> None:
         """From another thread, for a worker that is given up: it may still write into its cells, so they stay its own
         until it comes to return them. It claims no more: nobody would end a wait for it."""
         if self._fd < 0:
             return
-        # Opened anew: that worker may hold the mutex, and two who share a description do not exclude each other.
-        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
-        try:
-            with Locks(own).holding(_MUTEX):
-                self._abandoned = True
-                self._cells["holder"][self._cells["holder"] == self._owner] = _HAUNTED
-                self._unclaim()
-        finally:
-            os.close(own)
-        self._locks.release(_OWNERS + self._owner)
+        with self._member.changing_from_another_thread():
+            self._abandoned = True
+            self._cells["holder"][self._cells["holder"] == self._member.number] = _HAUNTED
+            self._unclaim()
+        self._member.end()
 
     def _let_go(self) -> None:
         """Gives all claims back."""
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             self._unclaim()
-        self._locks.release(_OWNERS + self._owner)
+        self._member.end()
 
     def _unclaim(self) -> None:
         claimed, self._claimed = self._claimed, set()
         if claimed:
             keys = np.fromiter(claimed, np.int64)
             places = keys % self._places
-            rows = self._entries[places]
-            mine = (rows["state"] == _CLAIMED) & (rows["owner"] == self._owner) & (rows["key"] == keys)
+            mine = self._is_mine(keys)
             self._entries["state"][places[mine]] = _EMPTY
+
+    def _is_mine(self, keys: Any) -> Any:
+        """Which of them this worker has claimed, still."""
+        rows = self._entries[keys % self._places]
+        return (rows["state"] == _CLAIMED) & (rows["owner"] == self._member.number) & (rows["key"] == keys)
 
     def _publish(self) -> None:
         """What was put may be read now, but for what was taken away meanwhile."""
@@ -216,9 +215,8 @@ class Carousel:
             return
         rows = np.array(self._put, _ENTRY)
         places = rows["key"] % self._places
-        with self._locks.holding(_MUTEX):
-            there = self._entries[places]
-            mine = (there["state"] == _CLAIMED) & (there["owner"] == self._owner) & (there["key"] == rows["key"])
+        with self._member.changing():
+            mine = self._is_mine(rows["key"])
             self._cells["holder"][rows["cell"][mine]] = 0
             rows["serial"] = np.arange(len(rows)) + self._header["serial"]
             self._header["serial"] += len(rows)
@@ -232,14 +230,14 @@ class Carousel:
         cells = [*self._spare, *[row[3] for row in self._put]]
         self._spare, self._put = [], []
         if cells:
-            with self._locks.holding(_MUTEX):
+            with self._member.changing():
                 for cell in cells:
                     self._push(cell)
 
     def count(self, keys: Sequence[int], uses: Any, uses_in_all: Any) -> bool:
         """A batch has used these so often. False if a cell that it read from was another's by then."""
         read, self._read = self._read, {}
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if read and not self._are(list(read), list(read.values())):
                 return False
             rows, there = self._standing(keys)
@@ -254,19 +252,19 @@ class Carousel:
         """Those whose place another sample needs are claimed by nobody, but made all the same."""
         wanted = np.asarray(keys, dtype=np.int64)
         places = wanted % self._places
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if self._abandoned:
                 raise Abandoned
             rows = self._entries[places]
-            claimed = (rows["state"] == _CLAIMED) & (rows["owner"] != self._owner)
-            busy = [owner for owner in set(rows["owner"][claimed].tolist()) if not self._is_gone(owner)]
+            claimed = (rows["state"] == _CLAIMED) & (rows["owner"] != self._member.number)
+            busy = [owner for owner in set(rows["owner"][claimed].tolist()) if not self._member.is_gone(owner)]
             taken = claimed & np.isin(rows["owner"], busy)
             ready = rows["state"] == _READY
             mine = ~taken & ~(ready & (rows["key"] == wanted))
             for place in places[mine & ready].tolist():
                 self._vacate(place)
             self._entries["key"][places[mine]] = wanted[mine]
-            self._entries["owner"][places[mine]] = self._owner
+            self._entries["owner"][places[mine]] = self._member.number
             self._entries["state"][places[mine]] = _CLAIMED
             self._spare = self._free_cells(int(mine.sum()))
             self._claimed.update(wanted[mine].tolist())
@@ -279,14 +277,8 @@ class Carousel:
         free = int(self._header["free"])
         cells: list[int] = self._free[max(0, free - count) : free].tolist()
         self._header["free"] = free - len(cells)
-        self._cells["holder"][cells] = self._owner
+        self._cells["holder"][cells] = self._member.number
         return cells
-
-    def _is_gone(self, owner: int) -> bool:
-        if not self._locks.try_take(_OWNERS + owner):
-            return False
-        self._locks.release(_OWNERS + owner)
-        return True
 
     def _vacate(self, place: int) -> None:
         self._entries["state"][place] = _EMPTY
@@ -302,10 +294,10 @@ class Carousel:
     def _grown(self, nbytes: int, cell: int | None) -> int | None:
         """A cell of that size: this one, which is too small, made anew; or a new one. None if there is no room."""
         capacity = -(-nbytes // _PAGE) * _PAGE
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if cell is None and self._header["cells"] < self._places:
                 cell = int(self._header["cells"])
-                self._cells[cell] = 0, 0, self._owner
+                self._cells[cell] = 0, 0, self._member.number
                 self._header["cells"] += 1
             if cell is None or not self._move(cell, int(self._header["tail"]), capacity):
                 self._no_room()

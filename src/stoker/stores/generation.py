@@ -12,7 +12,6 @@ import contextlib
 import errno
 import math
 import os
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -20,48 +19,17 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from stoker.errors import CacheError
 from stoker.memory import Mapping, Sharing
 from stoker.stores.folder import IN_USE
-from stoker.stores.locks import Locks
+from stoker.stores.membership import Membership
 from stoker.stores.samples import SampleReader, SampleWriter
 from stoker.stores.shelf import Abandoned, Claims
+from stoker.stores.table import ALIGN, CLAIMED, EMPTY, ENTRY, READY, check_of, prepare, tail_of
 from stoker.stores.trust import Trust
 
-MAGIC = b"stoker 1"
-HEADER_BYTES = 4096
-_ALIGN = 64
-EMPTY, CLAIMED, READY = range(3)  # states of a sample
-_MUTEX, _OWNERS = 1, 16  # bytes that are locked: by who changes it; by owners
 _FLUSH_BYTES = 2**22  # samples are written together: 150 KB by itself costs twice as much as in such a piece
-_MOST_UNDER_WAY = 2**40  # bytes that are being written at any time
 _MOST_NAMED = 20  # damaged samples, by each worker: a file that was cut short may have a million
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-HEADER = np.dtype(
-    [
-        ("magic", "S8"),
-        ("count", "<u8"),
-        ("start", "<u8"),
-        ("check", "<u8"),  # of those above, which never change
-        ("tail", "<u8"),
-        ("owners", "<u4"),
-        ("changes", "<u4"),  # by workers
-        ("discarded", "<u4"),
-    ]
-)
-ENTRY = np.dtype(
-    [
-        ("state", "<u4"),
-        ("owner", "<u4"),
-        ("offset", "<u8"),
-        ("nbytes", "<u8"),
-        ("form", "<u8"),
-        ("aside", "<u8"),
-        ("check", "<u8"),
-    ]
-)
-_PLACE = struct.Struct("<6Q")
 
 
 class Generation:
@@ -93,18 +61,20 @@ class Generation:
     ) -> None:
         self._path, self._writer, self._reader, self._room, self._tell = path, writer, reader, room, tell
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        self._locks = Locks(self._fd)
+        self._member = Membership(self._fd)
         try:
-            is_alone = self._locks.try_take(IN_USE)
-            self._locks.take(IN_USE, shared=True)
-            with self._locks.holding(_MUTEX):
+            is_alone = self._member.locks.try_take(IN_USE)
+            self._member.locks.take(IN_USE, shared=True)
+            with self._member.changing():
                 self._header, self._entries = prepare(self._fd, path, count, limit, tell)
-                self._header["tail"] = _tail(self._fd, 0 if is_alone else int(self._header["tail"]))
+                self._header["tail"] = tail_of(self._fd, 0 if is_alone else int(self._header["tail"]))
                 self._header["owners"] += 1
+                if is_alone:
+                    self._header["first"] = self._header["owners"]
                 self._header["changes"] += 1
-                self._owner = int(self._header["owners"])
+                self._member.number = int(self._header["owners"])
         except BaseException:
-            self._locks.release_all()
+            self._member.locks.release_all()
             os.close(self._fd)
             raise
         self._data: Mapping | None = None  # all of the file that was there when it was mapped
@@ -113,11 +83,11 @@ class Generation:
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
         self._found_damaged = 0
-        self._trust = Trust(count, int(self._header["tail"]))
+        self._trust = Trust(count, int(self._header["tail"]), int(self._header["first"]))
 
     def close(self) -> None:
         if self._fd >= 0:
-            self._locks.release_all()
+            self._member.locks.release_all()
             os.close(self._fd)
             self._fd = -1
 
@@ -141,7 +111,7 @@ class Generation:
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
-        self._locks.take(_OWNERS + self._owner)
+        self._member.begin()
         try:
             yield self._claim(keys)
             self._flush()
@@ -159,68 +129,55 @@ class Generation:
         record.write(self._scratch.data, start)
         digest = xxhash.xxh3_64_intdigest(self._scratch.data[start : start + nbytes])
         self._pending.append((key, (start, nbytes, record.number, record.aside), digest))
-        self._filled = start + -(-nbytes // _ALIGN) * _ALIGN
+        self._filled = start + -(-nbytes // ALIGN) * ALIGN
 
     def wait_for(self, other: int) -> None:
-        self._locks.take(_OWNERS + other, shared=True)
-        self._locks.release(_OWNERS + other)
+        self._member.wait_for(other)
 
     def abandon(self) -> None:
         """From another thread, for a worker that is given up. It claims no more: nobody would end a wait for it."""
         if self._fd < 0:
             return
-        # Opened anew: that worker may hold the mutex, and two who share a description do not exclude each other.
-        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
-        try:
-            with Locks(own).holding(_MUTEX):
-                self._abandoned = True
-                self._unclaim()
-        finally:
-            os.close(own)
-        self._locks.release(_OWNERS + self._owner)
+        with self._member.changing_from_another_thread():
+            self._abandoned = True
+            self._unclaim()
+        self._member.end()
 
     def _let_go(self) -> None:
         """Gives all claims back."""
         self._pending, self._filled = [], 0
         if self._fd < 0:  # Ctrl-C came in between, and has closed it
             return
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             self._unclaim()
-        self._locks.release(_OWNERS + self._owner)
+        self._member.end()
 
     def _unclaim(self) -> None:
         claimed, self._claimed = self._claimed, set()
         for key in claimed:
             entry = self._entries[key]
-            if entry["state"] == CLAIMED and entry["owner"] == self._owner:
+            if entry["state"] == CLAIMED and entry["owner"] == self._member.number:
                 entry["state"] = EMPTY
         if claimed:
             self._note_change()
 
     def _claim(self, keys: Sequence[int]) -> Claims:
         others: list[int] = []
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if self._abandoned:
                 raise Abandoned
             self._look_for_changes()
             rows = self._entries[np.asarray(keys)]
-            for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._owner}:
-                if not self._is_gone(owner):
+            for owner in set(rows["owner"][rows["state"] == CLAIMED].tolist()) - {self._member.number}:
+                if not self._member.is_gone(owner):
                     others.append(owner)
             is_free = (rows["state"] != READY) & ~((rows["state"] == CLAIMED) & np.isin(rows["owner"], others))
             mine = np.asarray(keys)[is_free]
-            self._entries["owner"][mine] = self._owner
+            self._entries["owner"][mine] = self._member.number
             self._entries["state"][mine] = CLAIMED
             self._claimed.update(mine.tolist())
             self._note_change()
         return Claims(mine.tolist(), others[0] if others else None)
-
-    def _is_gone(self, owner: int) -> bool:
-        """Whether it holds its lock no more: it is dead, or has let go and is about to say so."""
-        if not self._locks.try_take(_OWNERS + owner):
-            return False
-        self._locks.release(_OWNERS + owner)
-        return True
 
     def _flush(self) -> None:
         """Writes what was put, then its entries."""
@@ -237,8 +194,8 @@ class Generation:
 
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
-        with self._room() as room, self._locks.holding(_MUTEX):
-            tail = _tail(self._fd, int(self._header["tail"]))
+        with self._room() as room, self._member.changing():
+            tail = tail_of(self._fd, int(self._header["tail"]))
             if tail + nbytes > room:
                 self._tell("it has reached max_bytes: what is not in it is made as without a cache")
                 return None
@@ -261,16 +218,17 @@ class Generation:
         return True
 
     def _give_back(self, start: int, nbytes: int) -> None:
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if self._header["tail"] == start + nbytes:
                 self._header["tail"] = start
                 os.ftruncate(self._fd, start)
 
     def _publish(self, keys: list[int], rows: Any) -> None:
-        rows["owner"], rows["state"] = self._owner, CLAIMED
-        with self._locks.holding(_MUTEX):
+        rows["owner"], rows["state"] = self._member.number, CLAIMED
+        with self._member.changing():
             there = self._entries[keys]
-            mine = (there["state"] == CLAIMED) & (there["owner"] == self._owner)  # but for one that was given up
+            # Unless it was given up meanwhile.
+            mine = (there["state"] == CLAIMED) & (there["owner"] == self._member.number)
             places = np.asarray(keys)[mine]
             self._entries[places] = rows[mine]
             self._entries["state"][places] = READY
@@ -285,7 +243,7 @@ class Generation:
             self._data = Mapping(self._fd, status.st_size, 0, Sharing.PRIVATE)
         self._look_for_changes()
         damaged, size = set(), min(self._data.size, status.st_size)
-        for k in np.flatnonzero(~self._trust.known(keys, rows["offset"], ends <= size)).tolist():
+        for k in np.flatnonzero(~self._trust.known(keys, rows, ends <= size)).tolist():
             if self._is_sound(keys[k], rows[k], self._data, size):
                 self._trust.add(keys[k])
             else:
@@ -313,7 +271,7 @@ class Generation:
         return bool(check_of(digest, key, place) == row["check"])
 
     def _discard(self, key: int, row: Any) -> None:
-        with self._locks.holding(_MUTEX):
+        with self._member.changing():
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = EMPTY
                 self._header["discarded"] += 1  # so that all look closely
@@ -322,61 +280,3 @@ class Generation:
                     self._tell(f"sample {key} is damaged (its checksum is wrong), and is made again")
                 else:
                     self._tell(f"more than {_MOST_NAMED} samples are damaged; all of them are made again")
-
-
-def prepare(fd: int, path: str, count: int, limit: float, tell: Callable[[str], None]) -> tuple[Any, Any]:
-    """Header and table of the file, made if they are not there, and mended if they are damaged.
-
-    Each entry of the table has a checksum of its own, so none is given up for a header that is wrong.
-    """
-    start = -(-(HEADER_BYTES + count * ENTRY.itemsize) // _ALIGN) * _ALIGN
-    size, found = os.fstat(fd).st_size, read_header(fd)
-    if found is not None and found["count"] != count:
-        raise CacheError(
-            f"{path} is a cache of {found['count']} samples and this dataset has {count}: give Cache another folder, "
-            f"or remove this one with `stoker cache rm {os.path.dirname(path)}`"
-        )
-    if size < start:
-        if start > limit:
-            raise OSError(errno.ENOSPC, f"its table alone takes {start:,} bytes, more than max_bytes allows")
-        os.posix_fallocate(fd, 0, start)
-    header, entries = tables(fd, start, count)
-    if found is None:
-        if any(header.tobytes()):  # else whoever made it was killed before he wrote it
-            tell("its header is damaged, and is written anew")
-        mended = header.copy()
-        mended["magic"], mended["count"], mended["start"] = MAGIC, count, start
-        mended["check"] = _check_of_header(mended)
-        header[...] = mended  # in one go, since Ctrl-C may come between two
-    return header, entries
-
-
-def read_header(fd: int) -> Any | None:
-    """The header, or None if it is not whole."""
-    told = os.pread(fd, HEADER.itemsize, 0)
-    if len(told) < HEADER.itemsize:
-        return None
-    header = np.frombuffer(told, HEADER)[0]
-    return header if header["magic"] == MAGIC and header["check"] == _check_of_header(header) else None
-
-
-def _check_of_header(header: Any) -> int:
-    return xxhash.xxh3_64_intdigest(header["magic"].tobytes() + header["count"].tobytes() + header["start"].tobytes())
-
-
-def _tail(fd: int, told: int) -> int:
-    """Where the file ends, and what is being written ends. What the header tells of that may be damaged."""
-    size = -(-os.fstat(fd).st_size // _ALIGN) * _ALIGN
-    return told if size <= told < size + _MOST_UNDER_WAY else size
-
-
-def tables(fd: int, start: int, count: int) -> tuple[Any, Any]:
-    """Header and table, as all who map the file see them."""
-    mapping = Mapping(fd, start, 0, populate=False)
-    header = np.ndarray((), HEADER, mapping.buffer)
-    return header, np.ndarray(count, ENTRY, mapping.buffer, HEADER_BYTES)
-
-
-def check_of(digest: int, key: int, place: tuple[int, ...]) -> int:
-    """The checksum of a sample at its place."""
-    return xxhash.xxh3_64_intdigest(_PLACE.pack(key, *place, digest))

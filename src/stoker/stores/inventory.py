@@ -18,8 +18,8 @@ import xxhash
 
 from stoker.errors import CacheError
 from stoker.stores.folder import ABOUT, ENDING, IN_USE, LOCK, About, generations, holding, nbytes, read_about
-from stoker.stores.generation import CLAIMED, EMPTY, ENTRY, HEADER_BYTES, READY, check_of, read_header
 from stoker.stores.locks import Locks
+from stoker.stores.table import CLAIMED, EMPTY, ENTRY, HEADER_BYTES, READY, check_of, read_header
 
 _PIECE = 2**22  # bytes that are read at once
 _ENTRIES = 2**16  # of the table, that are held at once

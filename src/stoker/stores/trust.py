@@ -12,11 +12,18 @@ class Trust:
     """Which samples need not be checked again: those that were, or were written while this worker looked on.
 
     If the file has changed and no worker has written to it, or a damaged sample was found, nothing is trusted any more.
+
+    Args:
+        count: Samples.
+        tail: Where the file ended when this worker came.
+        first: The first owner who can have written since: an entry of an earlier one that leads beyond the tail is of
+            a file that was cut short.
     """
 
-    def __init__(self, count: int, tail: int) -> None:
+    def __init__(self, count: int, tail: int, first: int) -> None:
         self._checked = np.zeros(count, bool)
         self._from = tail
+        self._first = first
         self._seen: tuple[int, int, int] | None = None
 
     def look(self, time: int, changes: int, discarded: int) -> None:
@@ -32,8 +39,10 @@ class Trust:
         """The same, as this worker has left it."""
         self._seen = time, changes, discarded
 
-    def known(self, keys: Sequence[int], offsets: Any, within: Any) -> Any:
-        return (self._checked[np.asarray(keys)] | (offsets >= self._from)) & within
+    def known(self, keys: Sequence[int], rows: Any, within: Any) -> Any:
+        """Which entries of the table, of which some lie within the file, need not be checked."""
+        seen = (rows["offset"] >= self._from) & (rows["owner"] >= self._first)
+        return (self._checked[np.asarray(keys)] | seen) & within
 
     def add(self, key: int) -> None:
         self._checked[key] = True
