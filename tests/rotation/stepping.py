@@ -1,21 +1,35 @@
-"""A death at any line of the protocol: a worker counts the lines of the stores that it goes through."""
+"""A death at any line of the protocol: a worker counts the lines of the carousel that it goes through."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-import stoker.stores.carousel
-import stoker.stores.locks
-import stoker.stores.rotation_store
-import stoker.stores.shelf
+from stoker.stores import carousel, membership, rotation_store, shelf
 from tests.datasets import Augmented
 
-_MODULES = (stoker.stores.carousel, stoker.stores.locks, stoker.stores.rotation_store, stoker.stores.shelf)
-_FILES = {module.__file__ for module in _MODULES}
+_FILES = {module.__file__ for module in (carousel, membership, rotation_store, shelf)}
+
+
+def die_at(line: int, may_die: Callable[[str], bool]) -> None:
+    """From now on, counts lines in this thread; at the ``line``-th, if ``may_die(where)``, it is the last."""
+    left = line
+
+    def called(frame: FrameType, event: str, argument: Any) -> Any:
+        return stepped if frame.f_code.co_filename in _FILES else None
+
+    def stepped(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        left -= event == "line"
+        if left == 0 and may_die(f"{frame.f_code.co_name}:{frame.f_lineno}"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return stepped
+
+    sys.settrace(called)
 
 
 class Stepping(Augmented):
@@ -26,21 +40,15 @@ class Stepping(Augmented):
 
     def __init__(self, struck: str, line: int, n: int) -> None:
         super().__init__(n)
-        self.struck, self.left = struck, line
+        self.struck = struck
         if not os.path.exists(struck):
-            sys.settrace(self._called)
+            die_at(line, self._strike)
 
-    def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._stepped if frame.f_code.co_filename in _FILES else None
-
-    def _stepped(self, frame: FrameType, event: str, argument: Any) -> Any:
-        self.left -= event == "line"
-        if self.left == 0:
-            try:
-                fd = os.open(self.struck, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-            except FileExistsError:
-                sys.settrace(None)  # another was first
-                return None
-            os.write(fd, f"{frame.f_code.co_name}:{frame.f_lineno}".encode())
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self._stepped
+    def _strike(self, where: str) -> bool:
+        try:
+            fd = os.open(self.struck, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return False  # another was first
+        os.write(fd, where.encode())
+        os.close(fd)
+        return True

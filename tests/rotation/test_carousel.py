@@ -257,6 +257,16 @@ def test_no_read_is_torn_however_many_hammer_it_and_die(places, uses, kills):
     assert figures["kib"] <= bound
 
 
+def test_a_death_at_any_line_leaves_it_whole():
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.rotation.lines"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    figures = json.loads(ran.stdout)
+    assert figures["wrong"] is None
+    assert figures["lines"] > 200, "they are counted at all"
+
+
 def test_a_thread_that_waits_goes_on_when_the_other_is_done(opened):
     one, other = opened(), opened()
     claimed, found = threading.Event(), []

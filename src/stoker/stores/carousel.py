@@ -299,22 +299,28 @@ class Carousel:
                 cell = int(self._header["cells"])
                 self._cells[cell] = 0, 0, self._member.number
                 self._header["cells"] += 1
-            if cell is None or not self._move(cell, int(self._header["tail"]), capacity):
+            if cell is None or not self._move(cell, capacity):
                 self._no_room()
                 return None
-            self._header["tail"] += capacity
         return cell
 
-    def _move(self, cell: int, offset: int, capacity: int) -> bool:
-        """Gives the cell that memory instead of what it had."""
-        give_back(self._fd, int(self._cells["offset"][cell]), int(self._cells["capacity"][cell]))
+    def _move(self, cell: int, capacity: int) -> bool:
+        """Gives the cell so much new memory instead of what it had.
+
+        The order of steps is such that whoever is killed between two of them loses memory, but neither leaves a cell
+        whose memory was given back nor two cells with the same.
+        """
+        old, offset = int(self._cells["capacity"][cell]), int(self._header["tail"])
         self._cells["capacity"][cell] = 0
+        give_back(self._fd, int(self._cells["offset"][cell]), old)
         try:
             allocate(self._fd, offset, capacity)
         except MemoryError:
             self._push(cell)
             return False
-        self._cells["offset"][cell], self._cells["capacity"][cell] = offset, capacity
+        self._header["tail"] = offset + capacity
+        self._cells["offset"][cell] = offset
+        self._cells["capacity"][cell] = capacity
         return True
 
     def _mapped(self, end: int) -> Mapping:

@@ -146,6 +146,8 @@ class Generation:
     def _let_go(self) -> None:
         """Gives all claims back."""
         self._pending, self._filled = [], 0
+        if self._fd < 0:  # Ctrl-C came in between, and has closed it
+            return
         with self._member.changing():
             self._unclaim()
         self._member.end()

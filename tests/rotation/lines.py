@@ -1,0 +1,91 @@
+"""Kills a worker at each line of the carousel, one after the other, and looks at what is left.
+
+``python -m tests.rotation.lines`` prints the number of lines as JSON, and what was ``wrong``. It is a process of its
+own, as a small one forks quickly.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from stoker.memory import anonymous_file
+from stoker.stores.carousel import Carousel
+from stoker.stores.samples import SampleReader, SampleWriter
+from stoker.stores.shelf import collect
+from tests.rotation.stepping import die_at
+
+_PLACES, _USES, _PAGE = 6, 2, 4096
+
+
+def open_one(file: int) -> Carousel:
+    return Carousel(file, _PLACES, SampleWriter("pickle"), SampleReader("pickle", copies=True), lambda: None)
+
+
+def sample_of(key: int) -> Any:
+    """Each larger than those before, so that cells are made anew."""
+    return {"key": key, "data": np.full(_PAGE * (key + 1) - 1000, key, np.uint8)}
+
+
+def use(carousel: Carousel, keys: list[int]) -> None:
+    """Once; and they are what they should be."""
+    carousel.begin()
+    found = collect(carousel, keys, sample_of, lambda: None).samples
+    assert carousel.count(keys, np.ones(len(keys)), np.full(len(keys), _USES))
+    for key in keys:
+        assert found[key]["key"] == key
+        assert (found[key]["data"] == key).all()
+
+
+def live_until(file: int, line: int) -> bool:
+    """Puts, uses and uses up, in a process of its own. Whether it was killed on the way."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            die_at(line, lambda where: True)
+            carousel = open_one(file)
+            for keys in ([0, 1], [1, 2], [0, 2], [3, 7]):
+                use(carousel, keys)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    assert status in (0, 9), "it died of something else"
+    return status == 9
+
+
+def look_at(file: int) -> None:
+    """No two samples share a cell, and no more is lost than what the dead one was about to write."""
+    one, other = open_one(file), open_one(file)
+    for keys in ([3, 4, 5], [6, 7, 8]):  # as many as there are places
+        use(one, keys)
+    for keys in ([8, 7, 6], [5, 4, 3], [9, 10, 11]):
+        use(other, keys)
+    use(one, [9, 10, 11])
+    for carousel in (one, other):
+        carousel.close()
+    assert os.fstat(file).st_blocks * 512 <= (_PLACES + 2) * _PAGE * 13 + 8 * _PAGE
+
+
+def main() -> dict[str, Any]:
+    for line in count(1):
+        file = anonymous_file()
+        try:
+            was_killed = live_until(file, line)
+            look_at(file)
+        except BaseException:
+            return {"lines": line, "wrong": f"killed at line {line}: {traceback.format_exc()[-1500:]}"}
+        finally:
+            os.close(file)
+        if not was_killed:
+            break
+    return {"lines": line, "wrong": None}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main()))
