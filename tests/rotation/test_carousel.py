@@ -241,7 +241,7 @@ def is_waited_for(file: int) -> bool:
 )
 def test_no_read_is_torn_however_many_hammer_it_and_die(places, uses, kills):
     """Each sample says by its content which key it belongs to."""
-    arguments = ["7", str(places), str(uses), str(kills), "3000"]
+    arguments = ["7", str(places), str(uses), str(kills), "2000"]
     command = [sys.executable, "-m", "tests.rotation.hammer", *arguments]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
@@ -252,7 +252,7 @@ def test_no_read_is_torn_however_many_hammer_it_and_die(places, uses, kills):
         assert figures["twice"] == 0, "two have made the same sample at the same time"
     if uses == MANY:
         assert figures["again"] == 0
-        assert figures["made"] <= 3000 / 5 + 24 + 10 * kills
+        assert figures["made"] <= 2000 / 5 + 24 + 10 * kills
     bound = (places + 6) * 16 + 64  # KiB: each cell is as big as the biggest sample, at most
     assert figures["kib"] <= bound
 
