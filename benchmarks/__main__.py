@@ -6,6 +6,8 @@ A quick or partial run writes results/smoke.* instead, so that it never replaces
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +60,7 @@ def _options() -> Options:
 
 def main() -> None:
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that some gigabytes of files are removed
     chosen = {"rounds": options.rounds, "seconds": options.seconds, "shuffle": options.shuffle}
     report = Report(machine.describe(), chosen)
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch, Screen(report) as screen:

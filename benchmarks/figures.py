@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
@@ -32,10 +34,14 @@ class Probe:
     options: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> dict[str, float]:
+        """Its temporary files go to a folder that is removed whatever becomes of it."""
+        with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch:
+            return self._run(os.environ | {"TMPDIR": scratch})
+
+    def _run(self, environment: dict[str, str]) -> dict[str, float]:
         command = [sys.executable, "-m", "benchmarks.probe", self.name, json.dumps(self.options)]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, **pipes, text=True, env=environment, start_new_session=True)
         try:
             out, err = process.communicate(timeout=_PROBE_S)
         except subprocess.TimeoutExpired:

@@ -11,8 +11,8 @@ from benchmarks.contenders import with_torch
 from benchmarks.contenders.contender import Job, Stream
 from benchmarks.datasets import Dataset
 
-# Its datasets of well-known names, which import torchvision; and that has no build for a torch without CUDA where
-# packages come from. Nothing of it is used here.
+# Its datasets of well-known names, which import torchvision, whose wheel does not load beside torch's CPU build.
+# Nothing of it is used here.
 sys.modules["streaming.vision"] = ModuleType("streaming.vision")
 
 

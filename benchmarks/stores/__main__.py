@@ -24,7 +24,7 @@ from benchmarks.stores.store import STORES
 
 _RESULTS = Path(__file__).parent.parent / "results"
 _PACKAGES = ("numpy", "lmdb", "pyarrow", "xxhash")
-_PAPER = 200
+_PAPER = 240
 _ROUNDS = 3
 
 

@@ -17,6 +17,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,21 @@ class Writing:
         self._writer = store.writer(directory, kind, share.part)
 
     def run(self) -> dict[str, Any]:
-        begin, stored = time.perf_counter(), 0
+        begin, busy, stored = time.perf_counter(), time.process_time(), 0
         for batch in self._share.of():
             self._writer.put(self._kind.stamp(self._records, batch), self._records)
             stored += self._kind.batch
             if self._tell:
                 _say(told=stored)
         self._writer.close()
-        return {"begin": begin, "end": time.perf_counter(), "samples": stored}
+        busy = time.process_time() - busy
+        return {"begin": begin, "end": time.perf_counter(), "samples": stored, "cpu_us": busy / stored * 1e6}
+
+
+@dataclass(frozen=True)
+class Pace:
+    rate: float  # samples a second
+    cpu_us: float  # a sample
 
 
 class Reading:
@@ -61,20 +69,22 @@ class Reading:
         self._out = np.ones((kind.batch, kind.size), np.uint8)
 
     def warm(self) -> dict[str, Any]:
-        return {"first": self._rate(self._first_pass(_FIRST_S)), "warm": self._rate(self._until(_WARM_S))}
+        first, warm = self._pace(self._first_pass(_FIRST_S)), self._pace(self._until(_WARM_S))
+        return {"first": first.rate, "warm": warm.rate, "cpu_us": warm.cpu_us}
 
     def warm_up(self) -> None:
-        self._rate(self._first_pass(_FIRST_S))
+        self._pace(self._first_pass(_FIRST_S))
 
     def on(self) -> dict[str, Any]:
-        return {"warm": self._rate(self._until_told())}
+        return {"warm": self._pace(self._until_told()).rate}
 
-    def _rate(self, batches: Iterator[np.ndarray]) -> float:
-        begin, done = time.perf_counter(), 0
+    def _pace(self, batches: Iterator[np.ndarray]) -> Pace:
+        begin, busy, done = time.perf_counter(), time.process_time(), 0
         for indices in batches:
             self._reader.read(indices, self._out)
             done += len(indices)
-        return done / (time.perf_counter() - begin)
+        busy = time.process_time() - busy
+        return Pace(done / (time.perf_counter() - begin), busy / done * 1e6)
 
     def _epoch(self) -> np.ndarray:
         return self._random.permutation(self._indices).reshape(-1, self._kind.batch)

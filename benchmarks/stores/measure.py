@@ -38,6 +38,8 @@ class Round:
     first_2: float
     mixed_fill: float  # one writer and one reader at once
     mixed_read: float
+    fill_cpu_us: float  # a sample, by one process
+    read_cpu_us: float
     open_s: float
     disk_bytes: float  # a sample
     kill: Kill | None
@@ -45,9 +47,16 @@ class Round:
 
 
 @dataclass(frozen=True)
+class FillRate:
+    rate: float
+    cpu_us: float  # a sample
+
+
+@dataclass(frozen=True)
 class ReadRate:
     first: float
     warm: float
+    cpu_us: float  # a sample, warm
     open_s: float
 
 
@@ -85,25 +94,27 @@ class Measurement:
             two = quietest(lambda: self._read(directory, 2))
             disk = _disk_bytes(directory) / (self._batches * self._kind.batch)
         return Round(
-            fill_1=fill_1.result,
-            fill_2=fill_2.result,
+            fill_1=fill_1.result.rate,
+            fill_2=fill_2.result.rate,
             read_1=one.result.warm,
             read_2=two.result.warm,
             first_1=one.result.first,
             first_2=two.result.first,
             mixed_fill=mixed.result.fill,
             mixed_read=mixed.result.read,
+            fill_cpu_us=fill_1.result.cpu_us,
+            read_cpu_us=one.result.cpu_us,
             open_s=one.result.open_s,
             disk_bytes=disk,
             kill=self._killed() if self._store.knows_what_it_holds else None,
             others=[round(step.others, 2) for step in (fill_1, fill_2, mixed, one, two)],
         )
 
-    def _filled(self, shares: list[Share]) -> float:
+    def _filled(self, shares: list[Share]) -> FillRate:
         with self._directory() as directory:
             return self._fill(directory, shares, rehearse=True)
 
-    def _fill(self, directory: Path, shares: list[Share], rehearse: bool = False) -> float:
+    def _fill(self, directory: Path, shares: list[Share], rehearse: bool = False) -> FillRate:
         children = [self._child("write", directory, share) for share in shares]  # one by one: the first makes it
         if rehearse:
             self._rehearse(shares)
@@ -118,7 +129,7 @@ class Measurement:
             reader.say("go")
             filled = _written([writer])
             reader.say("stop")
-            return MixedRate(filled, reader.done()["warm"])
+            return MixedRate(filled.rate, reader.done()["warm"])
 
     def _rehearse(self, shares: list[Share]) -> None:
         """The same fill elsewhere, deleted at once: the real one then finds its memory warm.
@@ -134,7 +145,8 @@ class Measurement:
         for child in children:
             child.say("go")
         done = [child.done() for child in children]
-        return ReadRate(sum(one["first"] for one in done), sum(one["warm"] for one in done), children[0].open_s)
+        first, warm = (sum(one[name] for one in done) for name in ("first", "warm"))
+        return ReadRate(first, warm, done[0]["cpu_us"], children[0].open_s)
 
     def _killed(self) -> Kill:
         shares = [Share(part, 2, max(self._batches // 4, _KILL_BATCHES)) for part in range(2)]
@@ -159,12 +171,12 @@ class Measurement:
             yield Path(directory)
 
 
-def _written(children: list[Child]) -> float:
+def _written(children: list[Child]) -> FillRate:
     for child in children:
         child.say("go")
     done = [child.done() for child in children]
     took = max(one["end"] for one in done) - min(one["begin"] for one in done)
-    return float(sum(one["samples"] for one in done) / took)
+    return FillRate(sum(one["samples"] for one in done) / took, done[0]["cpu_us"])
 
 
 def _kill_at(samples: int, victim: Child) -> int:

@@ -130,6 +130,7 @@ class Loader(Generic[B]):
         self._iteration: Iteration[B] | None = None
         self._meter = Meter(0 if isinstance(self._workers, Inline) else self._workers.n)
         self._feed: Feed | None = None
+        self._finalizer: weakref.finalize[[Feed, Site, int], Loader[B]] | None = None
         self._owner = 0
         self._closed = False
         store = keeping.opener(dataset, ahead=self._workers.n * (self._prefetch + _UNDER_WAY) + self._ahead)
@@ -307,8 +308,8 @@ class Loader(Generic[B]):
         if self._feed is None:
             self._check_usable()
             assert self._site is not None
+            self._owner = os.getpid()  # first: Ctrl-C may come between two lines
             self._feed = Feed(self._new_driver(self._site), self._bridge, self._ahead)
-            self._owner = os.getpid()
             self._job = None  # from now on the dataset is the workers' own
             self._in_step = False
             self._finalizer = weakref.finalize(self, _close_in, self._feed, self._site, self._owner)
@@ -348,7 +349,8 @@ class Loader(Generic[B]):
     def _stop(self) -> None:
         if self._feed is not None and self._owner == os.getpid():
             feed, self._feed = self._feed, None
-            self._finalizer.detach()
+            if self._finalizer is not None:  # else Ctrl-C came just before
+                self._finalizer.detach()
             feed.close()
 
     def _longest_run(self, plan: Plan) -> int:

@@ -6,12 +6,14 @@ import contextlib
 import os
 import random
 import signal
+import traceback
 from collections.abc import Iterator
 
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
 from stoker.stores import generation, locks
+from stoker.stores.folder import IN_USE
 from stoker.stores.inventory import Findings
 from stoker.testing import chaos
 from tests.stores.caching import Counted, assert_whole, calls, expected, verified
@@ -32,6 +34,8 @@ def consumer(run) -> Iterator[tuple[int, int]]:
             os.setsid()
             os.close(ear)
             run(lambda: os.write(mouth, b"."))
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(mouth)
@@ -99,6 +103,47 @@ def test_workers_come_to_harm_in_other_ways_too(path):
     assert_same(got, expected(Counted(60), cache, 5, 3, shuffle=True))
     assert disturbed.survived.total() > 5
     assert not any(one.is_damaged for one in verified(path))
+
+
+# Ctrl-C
+
+
+def test_after_ctrl_c_at_any_moment_no_lock_is_left_and_it_goes_on(path):
+    """In a process of its own, since it also comes while Python tidies up, which then complains."""
+    cache, due = Cache(path), expected(Counted(60), Cache(path), 1)[0]
+
+    def run(say):
+        chance, moments = random.Random(9), 0
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for _ in range(40):
+            with Loader(Counted(60), 4, cache=cache) as loader:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0005, 0.01))
+                    for _ in loader:
+                        pass
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except KeyboardInterrupt:
+                    moments += 1
+                    assert held_locks(path) <= {IN_USE}
+                loader.set_epoch(0)
+                assert_same(list(loader), due)
+            assert_whole(path, 60)
+            (path / "all.samples").unlink()
+        assert moments > 20
+        say()
+
+    with consumer(run) as (_, ear):
+        assert os.read(ear, 1) == b"."
+
+
+def held_locks(path) -> set[int]:
+    if not (path / "all.samples").exists():
+        return set()
+    fd = os.open(path / "all.samples", os.O_RDONLY)
+    try:
+        return {byte for byte in range(100) if locks.Locks(fd).is_held(byte)}
+    finally:
+        os.close(fd)
 
 
 # At each single step

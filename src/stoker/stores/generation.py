@@ -125,7 +125,7 @@ class Generation:
             self._flush()
             start = 0
         if start + nbytes > len(self._scratch):
-            self._scratch = np.empty(max(_FLUSH_BYTES, nbytes), np.uint8)
+            self._scratch = np.zeros(max(_FLUSH_BYTES, nbytes), np.uint8)
         record.write(self._scratch.data, start)
         digest = xxhash.xxh3_64_intdigest(self._scratch.data[start : start + nbytes])
         self._pending.append((key, (start, nbytes, record.number, record.aside), digest))
@@ -146,6 +146,8 @@ class Generation:
     def _let_go(self) -> None:
         """Gives all claims back."""
         self._pending, self._filled = [], 0
+        if self._fd < 0:  # Ctrl-C came in between, and has closed it
+            return
         with self._member.changing():
             self._unclaim()
         self._member.end()

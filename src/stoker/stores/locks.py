@@ -6,12 +6,10 @@ is a wait for an event. The bytes need not exist: they are numbers that all who 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
 
 _FLOCK = struct.Struct("hhxxxxqqixxxx")  # struct flock of Linux on 64 bits: type, whence, start, length, pid
 
@@ -51,13 +49,25 @@ class Locks:
         """Before the file is closed: for what is mapped of it, and in forked children, it stays open."""
         fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0))
 
-    @contextlib.contextmanager
-    def holding(self, byte: int) -> Iterator[None]:
-        self.take(byte)
-        try:
-            yield
-        finally:
-            self.release(byte)
+    def holding(self, byte: int) -> Holding:
+        """Within, nobody else holds it."""
+        return Holding(self, byte)
 
     def _set(self, how: int, kind: int, byte: int) -> None:
         fcntl.fcntl(self._fd, how, _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
+
+
+class Holding:
+    """A lock that is held for a while. No generator: one that Ctrl-C has left behind would end it at any later time,
+    when the descriptor may be another file's."""
+
+    __slots__ = ("_byte", "_locks")
+
+    def __init__(self, locks: Locks, byte: int) -> None:
+        self._locks, self._byte = locks, byte
+
+    def __enter__(self) -> None:
+        self._locks.take(self._byte)
+
+    def __exit__(self, *_: object) -> None:
+        self._locks.release(self._byte)

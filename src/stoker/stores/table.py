@@ -67,8 +67,10 @@ def prepare(fd: int, path: str, count: int, limit: float, tell: Callable[[str], 
     if found is None:
         if any(header.tobytes()):  # else whoever made it was killed before he wrote it
             tell("its header is damaged, and is written anew")
-        header["magic"], header["count"], header["start"] = MAGIC, count, start
-        header["check"] = _check_of_header(header)
+        mended = header.copy()
+        mended["magic"], mended["count"], mended["start"] = MAGIC, count, start
+        mended["check"] = _check_of_header(mended)
+        header[...] = mended  # in one go, since Ctrl-C may come between two
     return header, entries
 
 

@@ -114,8 +114,9 @@ class Worker:
                 made = self._make(dataset, plan, batch, request.left_out, slot, -(-end // _ALIGN) * _ALIGN)
                 end = made.packed.end
                 results.append(made)
-            except KeyboardInterrupt:
-                raise  # inline, it is the consumer's own
+            except KeyboardInterrupt:  # inline, it is the consumer's own, and may have come while a store was locked
+                self.close()
+                raise
             except BaseException as error:
                 error.add_note(f"stoker: in worker {self.number}, epoch {request.run.epoch}, round {start}")
                 results.append(Failed(error))
