@@ -48,10 +48,17 @@ class Fate:
         self.phase, self.how, self.marker = phase, how, marker
 
     def meet(self, phase: str) -> None:
-        if phase == self.phase and not (self.marker and os.path.exists(self.marker)):
-            if self.marker:
-                open(self.marker, "x").close()
+        if phase == self.phase and (self.marker is None or self._is_first(self.marker)):
             self.how()
+
+    @staticmethod
+    def _is_first(marker: str) -> bool:
+        """In one step: two workers may be at this phase at the same time."""
+        try:
+            open(marker, "x").close()
+        except FileExistsError:
+            return False
+        return True
 
 
 class Doomed(Augmented):
