@@ -61,9 +61,7 @@ def expected(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    "backend", [Threads(1), Threads(4), Processes(3), Processes(1, start="fork"), Processes(2, start="fork")], ids=repr
-)
+@pytest.mark.parametrize("backend", [Threads(4), Processes(3), Processes(2, start="fork")], ids=repr)
 def test_the_same_stream_on_other_backends(case, backend):
     """Contract: the same stream for any backend and any number of workers, random augmentation included."""
     dataset, options = CASES[case]
