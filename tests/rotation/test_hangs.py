@@ -77,7 +77,7 @@ def test_a_sample_that_always_hangs_is_left_out_and_no_other(start):
 
 def test_a_thread_that_always_hangs_is_given_up_and_its_sample_left_out():
     with Loader(
-        Stuck(seconds=2.0), 4, workers=Threads(3), rotation=KEPT, timeout=0.3, max_deaths=1, on_error="skip"
+        Stuck(seconds=1.2), 4, workers=Threads(3), rotation=KEPT, timeout=0.3, max_deaths=1, on_error="skip"
     ) as loader:
         found = Counter(int(row[0]) for batch in loader for row in batch)
     assert found == Counter({index: 3 for index in range(18) if index != 5})

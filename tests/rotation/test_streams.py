@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import stoker
 from stoker import Inline, Loader, Processes, Rotation, Threads
+from tests.conftest import BACKENDS
 from tests.datasets import Augmented, Forest, Growing, Ragged, Rows
 from tests.rotation.datasets import Counted, Fresh, Particular, Various, as_list, calls, pickled, spoil
 from tests.streams import assert_same, epochs
@@ -61,9 +62,6 @@ def expected(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    "backend", [Threads(1), Threads(4), Processes(3), Processes(1, start="fork"), Processes(2, start="fork")], ids=repr
-)
 def test_the_same_stream_on_other_backends(case, backend):
     """Contract: the same stream for any backend and any number of workers, random augmentation included."""
     dataset, options = CASES[case]
@@ -73,6 +71,7 @@ def test_the_same_stream_on_other_backends(case, backend):
 
 
 @pytest.mark.parametrize("case", ["shuffled", "every container and leaf"])
+@pytest.mark.parametrize("backend", BACKENDS, ids=repr)
 def test_the_same_stream_on_every_backend_from_disk(case, backend, tmp_path):
     dataset, options = CASES[case]
     kept = options["rotation"]
