@@ -19,6 +19,8 @@ from stoker.testing import chaos
 from tests.stores.caching import Counted, assert_whole, calls, expected, verified
 from tests.streams import assert_same, epochs, kept
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork")  # of JAX, if an earlier test has loaded it
+
 N = 300
 POINTS = 50
 

@@ -14,7 +14,10 @@ from stoker import Cache, Inline, Loader, Processes, Threads
 from tests.stores.caching import Counted, assert_whole, calls, expected, once, verified
 from tests.streams import assert_same, epochs
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.filterwarnings("ignore:.*fork"),  # of JAX, if an earlier test has loaded it
+]
 
 N, BAD = 12, 5
 EVER_S = 600

@@ -11,6 +11,8 @@ import pytest
 from stoker.memory import Mapping
 from stoker.stores.locks import Locks
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork")  # of JAX, if an earlier test has loaded it
+
 
 @pytest.fixture
 def opened(tmp_path):
