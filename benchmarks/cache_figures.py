@@ -37,6 +37,16 @@ def groups() -> Iterator[Group]:
         runs=7,
     )  # fmt: skip
     yield Group(
+        "filling with photos",
+        (Probe("cached", "caching", {"cached": True, "epochs": 1, "of_photos": True}),
+         Probe("plain", "caching", {"cached": False, "epochs": 1, "of_photos": True})),
+        (
+            _line("filling_photos", "Filling the cache with photos of 500 × 375, made smaller, against without",
+                  _epoch("cached", "epoch 0"), _epoch("plain", "epoch 0"), most=_FILLING, workload="photos"),
+        ),
+        runs=5,
+    )  # fmt: skip
+    yield Group(
         "refreshing",
         (Probe("cached", "caching", {"cached": True, "epochs": EPOCHS, "refresh_every": REFRESH_EVERY}),
          Probe("plain", "caching", {"cached": False, "epochs": 3})),
@@ -61,7 +71,7 @@ def _warm(raw: Raw) -> list[float]:
     return [median(run) for run in zip(*(raw[f"cached.epoch {number}"] for number in _WARM), strict=True)]
 
 
-def _line(name: str, title: str, of: Epoch, to: Epoch, most: float | None = None) -> Line:
+def _line(name: str, title: str, of: Epoch, to: Epoch, most: float | None = None, workload: str = "cache") -> Line:
     """Compares epochs, run by run."""
 
     def ratio(raw: Raw) -> Spread | None:
@@ -69,7 +79,7 @@ def _line(name: str, title: str, of: Epoch, to: Epoch, most: float | None = None
 
     def value(raw: Raw) -> str:
         ours, theirs = median(of(raw)), median(to(raw))
-        samples = KEPT["cache"].batches * KEPT["cache"].batch_size
+        samples = KEPT[workload].batches * KEPT[workload].batch_size
         return f"{ours * 1e3:.0f} ms against {theirs * 1e3:.0f}: {times(ratio(raw))}; {samples / ours:,.0f} samples/s"
 
     def met(raw: Raw) -> bool | None:

@@ -16,6 +16,7 @@ from benchmarks.workloads import (
     KEPT,
     LITDATA,
     MEMMAP,
+    MEMMAP_ALONE,
     MEMMAP_RING,
     MOSAIC,
     ROTATION_ALL,
@@ -24,7 +25,6 @@ from benchmarks.workloads import (
     Workload,
 )
 
-_LONGEST_S = 1.5  # a round, in which a cache gives thirty epochs and the slowest peer one
 _WARM_UP_S = 60.0  # also in a quick run: a cache is warm when it is full, which takes a second or two
 
 
@@ -41,12 +41,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A race and its table; `ratio` is the head of the column of ratios."""
+    """A race and its table; `ratio` is the head of the column of ratios, `length` a round's, beside those of other
+    races.
+
+    In 1.5 s a cache gives thirty epochs and the slowest peer one. Rotation makes many samples at the beginning of each
+    block and few later, so a round is to have several blocks in it.
+    """
 
     workload: Workload
     title: str
     ratio: str
     rows: tuple[Row, ...]
+    length: float = 0.6
 
 
 @dataclass
@@ -86,8 +92,9 @@ COMPARISONS: dict[str, Comparison] = {
                 _beside_the_cache(HF_DATASETS, "Arrow, memory-mapped; torch's DataLoader"),
                 _beside_the_cache(LITDATA, "its chunks; StreamingDataLoader"),
                 _beside_the_cache(MOSAIC, "MDS; torch's DataLoader"),
-                _beside_the_cache(MEMMAP, "np.memmap into one batch again and again, bare processes", 0.8),
-                _beside_the_cache(MEMMAP_RING, "the same into three batches in turn, as a loader has in flight"),
+                _beside_the_cache(MEMMAP_ALONE, "np.memmap into one batch again and again, in one process", 0.8),
+                _beside_the_cache(MEMMAP, "the same in two bare processes, which hand nothing over"),
+                _beside_the_cache(MEMMAP_RING, "into three batches in turn, as a loader has in flight"),
             ),
         ),
         Comparison(
@@ -101,6 +108,17 @@ COMPARISONS: dict[str, Comparison] = {
                 _beside_decoding(ROTATION_DISK, "512 samples rotate at a time", 3.0),
             ),
         ),
+        Comparison(
+            KEPT["photos"],
+            "The same of photos of 500 × 375, made smaller, which take ten times as long to decode",
+            "against decoding",
+            (
+                _beside_decoding(DECODING, "no rotation"),
+                _beside_decoding(ROTATION_MEMORY, "512 samples rotate at a time", 3.5),
+                _beside_decoding(ROTATION_DISK, "512 samples rotate at a time", 3.0),
+            ),
+            length=3.0,
+        ),
     )
 }
 
@@ -108,7 +126,7 @@ COMPARISONS: dict[str, Comparison] = {
 def measure(comparison: Comparison, settings: Settings, on_step: Callable[[str], None]) -> ComparisonResult:
     """Runs the race in a folder of its own, since some gigabytes come together there."""
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch:
-        seconds = min(settings.seconds, _LONGEST_S)
+        seconds = settings.seconds * comparison.length
         ours = replace(settings, shuffle=True, seconds=seconds, warm_up=_WARM_UP_S, scratch=Path(scratch))
         race = Race(comparison.workload, ours, lambda doing, _: on_step(doing))
         return ComparisonResult(comparison, race.run(), seconds)

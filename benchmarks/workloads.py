@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.datasets import TOKENS_FILE, Dataset, Gather, Jpegs, Pool, Tokens, Waiting
+from benchmarks.datasets import TOKENS_FILE, Dataset, Gather, Jpegs, Photos, Pool, Tokens, Waiting
 
 STOKER, TORCH, GRAIN, SPDL, TINYLOADER, LIMIT = "Stoker", "torch", "Grain", "SPDL", "tinyloader", "limit"
 SWIFT_FRONT = "SwiftLoader's front"  # held against Stoker itself, among the single figures
@@ -17,6 +17,7 @@ CONTENDERS = (*LOADERS, LIMIT)
 # Where samples are kept.
 DECODING, CACHE = "Stoker, decoding", "Stoker's Cache"
 HF_DATASETS, LITDATA, MOSAIC = "HF datasets", "LitData", "Mosaic Streaming"
+MEMMAP_ALONE = "no loader"
 MEMMAP, MEMMAP_RING = "limit: one batch", "limit: batches in flight"
 ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK = "in memory, 512", "in memory, all", "on disk, 512"
 
@@ -90,6 +91,10 @@ def kept(_: Path | None = None) -> Dataset:
     return Jpegs(32 * 125, distinct=256)
 
 
+def photos(_: Path | None = None) -> Dataset:
+    return Photos(32 * 40)
+
+
 def _waiting(_: Path) -> Dataset:
     return Waiting(8 * 800, seconds=0.005)
 
@@ -120,8 +125,10 @@ KEPT: dict[str, Workload] = {
     workload.name: workload
     for workload in (
         Workload("cache", "32 decoded JPEGs, kept", kept, 32, 125, 32 * 224 * 224 * 3, "samples/s",
-                 (DECODING, CACHE, HF_DATASETS, LITDATA, MOSAIC, MEMMAP, MEMMAP_RING)),
+                 (DECODING, CACHE, HF_DATASETS, LITDATA, MOSAIC, MEMMAP_ALONE, MEMMAP, MEMMAP_RING)),
         Workload("rotation", "32 JPEGs with Pillow, used 4 times", _decode, 32, 40, 32 * 224 * 224 * 3, "samples/s",
                  (DECODING, ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK)),
+        Workload("photos", "32 photos with Pillow, used 4 times", photos, 32, 40, 32 * 224 * 224 * 3, "samples/s",
+                 (DECODING, ROTATION_MEMORY, ROTATION_DISK)),
     )
 }  # fmt: skip

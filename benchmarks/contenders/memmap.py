@@ -10,11 +10,12 @@ from benchmarks.contenders.contender import Job
 from benchmarks.contenders.limit import Bare
 
 
-def open_loader(job: Job, buffers: int) -> Bare:
+def open_loader(job: Job, buffers: int, processes: int | None = None) -> Bare:
     file = job.scratch / "images.npy"
     if not file.exists():
         first = job.dataset[0]
         arrays = np.lib.format.open_memmap(file, "w+", first.dtype, (len(job.dataset), *first.shape))
         for index, row in enumerate(arrays):
             row[...] = job.dataset[index]
-    return Bare(replace(job, dataset=np.load(file, mmap_mode="r")), buffers)
+    workload = replace(job.workload, workers=processes or job.workload.workers)
+    return Bare(replace(job, workload=workload, dataset=np.load(file, mmap_mode="r")), buffers)

@@ -17,12 +17,14 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.datasets import Dataset
-from benchmarks.workloads import KEPT, kept
+from benchmarks.workloads import KEPT, kept, photos
 
 _PIECE = b"\1" * 2**22
 
 
-def measure(cached: bool, epochs: int, refresh_every: int | None = None, has_memory: bool = True) -> dict[str, float]:
+def measure(
+    cached: bool, epochs: int, refresh_every: int | None = None, has_memory: bool = True, of_photos: bool = False
+) -> dict[str, float]:
     """Seconds of `epoch 0`, `epoch 1` and so on; of a cache that is not refreshed, also `restarted`.
 
     From the end of the epoch before to the end of this one; the first of a loader from its first batch on, so that
@@ -30,7 +32,7 @@ def measure(cached: bool, epochs: int, refresh_every: int | None = None, has_mem
     """
     import stoker
 
-    dataset = kept()
+    dataset = photos() if of_photos else kept()
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder:
         if has_memory:
             _get_memory(Path(folder) / "memory")
