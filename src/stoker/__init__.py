@@ -5,6 +5,7 @@ from stoker.collate import pad
 from stoker.errors import (
     BugError,
     CacheError,
+    ChunkError,
     ClosedError,
     CollateError,
     ShippingError,
@@ -24,6 +25,7 @@ __all__ = [
     "BugError",
     "Cache",
     "CacheError",
+    "ChunkError",
     "ClosedError",
     "CollateError",
     "InFlight",

@@ -7,6 +7,7 @@
     ├── CollateError     samples of one batch that do not fit together (a ValueError)
     ├── StateError       a checkpoint that is not of this plan, or damaged (a ValueError)
     ├── CacheError       a cache that is another dataset's, or cannot be used (a ValueError)
+    ├── ChunkError       a file that cannot be read to its end: corrupt, cut short, or of another kind (a ValueError)
     ├── ShippingError    a dataset or a batch that cannot travel between processes (a TypeError)
     └── BugError         a mistake in Stoker itself: please report it
 
@@ -53,6 +54,10 @@ class StateError(StokerError, ValueError):
 
 class CacheError(StokerError, ValueError):
     """A cache is of another dataset, or its folder cannot be used."""
+
+
+class ChunkError(StokerError, ValueError):
+    """A file cannot be read to its end. The message names it, and where in it reading failed."""
 
 
 class ShippingError(StokerError, TypeError):
