@@ -17,6 +17,7 @@ from stoker.errors import (
 from stoker.loader import Loader
 from stoker.observe import Stats, WorkerStats
 from stoker.stores import Cache, Rotation
+from stoker.streams import Stream, stream
 from stoker.workers import Inline, Processes, Threads
 
 __version__ = "0.1.0"
@@ -37,9 +38,11 @@ __all__ = [
     "StateError",
     "Stats",
     "StokerError",
+    "Stream",
     "Threads",
     "TooManyErrors",
     "WorkerDied",
     "WorkerStats",
     "pad",
+    "stream",
 ]
