@@ -15,7 +15,19 @@ from stoker.sources.files.opening import file_system, is_url, missing, scheme, s
 
 _MAGIC = re.compile(rb"[*?\[]")
 # What file systems call the things that change with a file, in lower case.
-_STAMPS = "created crc crc32c date_time generation last_modified lastmodified md5hash modified mtime updated".split()
+_STAMPS = (
+    "created",
+    "crc",
+    "crc32c",
+    "date_time",
+    "generation",
+    "last_modified",
+    "lastmodified",
+    "md5hash",
+    "modified",
+    "mtime",
+    "updated",
+)
 
 
 class Found(NamedTuple):
