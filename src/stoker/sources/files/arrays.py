@@ -15,6 +15,7 @@ from stoker.sources.files.opening import open_file
 from stoker.sources.files.place import Place
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_ZIP_END_BYTES = 22  # of the record that ends an archive, without a comment
 
 
 def read_npy(path: str, place: Place) -> Columns:
@@ -68,7 +69,17 @@ def _archive(path: str) -> Iterator[zipfile.ZipFile]:
     with open_file(path) as file:
         seekable = file if _knows_its_end(file) else io.BytesIO(file.read())
         with zipfile.ZipFile(seekable) as archive:
+            _check_count(seekable, archive)
             yield archive
+
+
+def _check_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
+    """Whether all arrays are there: where its directory is damaged, zipfile may find fewer and not say so."""
+    file.seek(-_ZIP_END_BYTES - len(archive.comment), io.SEEK_END)
+    told = int.from_bytes(file.read(_ZIP_END_BYTES)[10:12], "little")
+    found = len(archive.infolist())
+    if told != found & 0xFFFF:
+        raise ValueError(f"it has {found:,} arrays, where the end of the file says {told:,}")
 
 
 def _knows_its_end(file: BinaryIO) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -20,12 +19,12 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 def read_csv(path: str, place: Place) -> Columns:
     """Columns by the names in the first line; their types are guessed from what is in them."""
-    csv = needed("pyarrow.csv", "reading CSV")
+    arrow, csv = needed("pyarrow", "reading CSV"), needed("pyarrow.csv", "reading CSV")
     with open_file(path) as file:
-        data = file.read()
+        data = arrow.BufferReader(file.read())
     tabs = ending(path)[0] == "tsv"
     table = csv.read_csv(
-        io.BytesIO(data),
+        data,
         read_options=csv.ReadOptions(use_threads=False),  # so that errors name the row
         parse_options=csv.ParseOptions(delimiter="\t" if tabs else ",", newlines_in_values=True),
     )
@@ -41,7 +40,9 @@ def read_parquet(path: str, place: Place) -> Columns:
             groups.append(file.read_row_group(index, use_threads=False))
             _check_rows(groups[-1].num_rows, file.metadata.row_group(index).num_rows)
         place.where = ""
-        table = needed("pyarrow", "").concat_tables(groups) if groups else file.schema_arrow.empty_table()
+        table = (
+            needed("pyarrow", "reading Parquet").concat_tables(groups) if groups else file.schema_arrow.empty_table()
+        )
         _check_rows(table.num_rows, file.metadata.num_rows)
     return _columns(table)
 
@@ -78,9 +79,9 @@ def count_arrow(path: str, place: Place) -> int:
 @contextmanager
 def _parquet(path: str, *, whole: bool) -> Iterator[Any]:
     """The file; ``whole`` reads all of it at once, which is quicker from far away than piece by piece."""
-    parquet = needed("pyarrow.parquet", "reading Parquet")
+    arrow, parquet = needed("pyarrow", "reading Parquet"), needed("pyarrow.parquet", "reading Parquet")
     with open_file(path) as file:
-        source = io.BytesIO(file.read()) if whole or ending(path)[1] else file
+        source = arrow.BufferReader(file.read()) if whole or ending(path)[1] else file
         with parquet.ParquetFile(source, page_checksum_verification=True) as opened:
             yield opened
 
