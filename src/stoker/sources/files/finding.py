@@ -104,27 +104,30 @@ def _find_url(url: str) -> Iterator[Found]:
     infos: dict[str, Any] = _telling(url, lambda: _infos(system, name, inmost))
     # What stands before the names that the file system uses: the scheme, and for some of them the host.
     before = inmost[: -len(name)] if name and inmost.endswith(name) else scheme(inmost)
-    magic = _MAGIC.search(name.encode())
-    fixed = name[: magic.start()].rfind("/") + 1 if magic else len(name.rstrip("/")) + 1
-    for path in sorted(infos):
-        info = infos[path]
-        if info.get("type") == "directory" or (not magic and _is_hidden_below(path, name)):
+    magic = _MAGIC.search(name.encode()) if name not in infos else None
+    folder = name[: magic.start()].rpartition("/")[0] if magic else name.rstrip("/")
+    hidden = "." if magic else (".", "_")
+    for path, info in sorted(infos.items()):
+        below = os.path.basename(path) if path == name else path.removeprefix(folder).lstrip("/")
+        if info.get("type") == "directory" or (path != name and _is_below_hidden(below, hidden)):
             continue
-        head = prefix + ("" if "://" in path else before)
-        root = len(head) + (path.rfind("/") + 1 if path == name else min(fixed, len(path)))
+        whole = prefix + ("" if "://" in path else before) + path
         size = info.get("size")
-        yield Found((head + path + behind).encode(), root, -1 if size is None else int(size), _stamp(info))
+        root = len(whole.encode()) - len(below.encode())
+        yield Found((whole + behind).encode(), root, -1 if size is None else int(size), _stamp(info))
+
+
+def _is_below_hidden(path: str, hidden: str | tuple[str, ...]) -> bool:
+    return any(part.startswith(hidden) for part in path.split("/"))
 
 
 def _parts(url: str) -> tuple[str, str, str]:
     """``("simplecache::", "zip://*.csv", "::s3://bucket/b.zip")``: the middle one names the files."""
     parts = url.split("::")
     at = next((i for i, part in enumerate(parts) if "://" in part), 0)
-    return (
-        "".join(part + "::" for part in parts[:at]),
-        parts[at].rstrip("/"),
-        "".join("::" + p for p in parts[at + 1 :]),
-    )
+    start, mark, name = parts[at].partition("://")
+    before, behind = "".join(f"{part}::" for part in parts[:at]), "".join(f"::{part}" for part in parts[at + 1 :])
+    return before, start + mark + name.rstrip("/"), behind
 
 
 def _infos(system: Any, name: str, inmost: str) -> dict[str, Any]:
@@ -136,11 +139,6 @@ def _infos(system: Any, name: str, inmost: str) -> dict[str, Any]:
         if info.get("type") != "directory":
             return {name: info}
     return dict(system.find(name, detail=True))
-
-
-def _is_hidden_below(path: str, folder: str) -> bool:
-    below = path[len(folder) :] if path.startswith(folder) and path != folder else ""
-    return any(_is_hidden(part.encode()) for part in below.split("/"))
 
 
 def _telling(url: str, ask: Callable[[], Any]) -> Any:

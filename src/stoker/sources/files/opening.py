@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import re
+import weakref
 import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
@@ -48,9 +49,11 @@ def open_raw(path: str) -> BinaryIO:
         return open(path, "rb")
     system, name = file_system(path)
     try:
-        return cast(BinaryIO, system.open(name, "rb"))
+        file = system.open(name, "rb")
     except FileNotFoundError:
         raise missing(path) from None  # the original may tell secrets
+    weakref.finalize(file, id, system)  # holds on to it: an archive that nobody holds closes, with the files in it
+    return cast(BinaryIO, file)
 
 
 def file_system(url: str) -> tuple[Any, str]:
