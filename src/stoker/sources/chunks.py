@@ -13,7 +13,7 @@ import numpy as np
 from stoker.collate import Objects, collate
 from stoker.collate.columns import Taken
 from stoker.plan.groups import sample_order
-from stoker.sources.files.columns import Columns
+from stoker.sources.files.columns import Columns, as_columns
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Samples = Columns | list[Any]
@@ -109,7 +109,7 @@ class ReadGroup:
         found, unread = self._read(reading)
         batches: list[tuple[Samples, Any]]
         if self.across_chunks:
-            samples = joined(found)
+            samples = self._fit(joined(found))
             order = sample_order(len(samples), reading.key)[reading.start : reading.stop]
             batches, left = self._cut(samples, order[reading.lead :])
             head, rest = _rows(samples, order[: reading.lead]), _rows(samples, left)
@@ -134,6 +134,12 @@ class ReadGroup:
                 unread.append(Unread(number, words, "".join(traceback.format_exception(error))))
         return found, unread
 
+    def _fit(self, samples: Samples) -> Samples:
+        """In the form that is quickest to make batches of."""
+        if isinstance(samples, Columns) or self.collate is not None or self.batch_size is None:
+            return samples
+        return as_columns(samples) or samples
+
     def _cut(self, samples: Samples, order: Any) -> tuple[list[tuple[Samples, Any]], Any]:
         size = self.batch_size or 1
         full = len(order) - len(order) % size
@@ -142,7 +148,7 @@ class ReadGroup:
     def _cut_each(self, found: list[Samples], key: int | None) -> list[tuple[Samples, Any]]:
         """Batches of one file each; shuffled, they change places among those of the group."""
         batches = []
-        for number, samples in enumerate(found):
+        for number, samples in enumerate(map(self._fit, found)):
             order = sample_order(len(samples), None if key is None else key + number)
             full, rest = self._cut(samples, order)
             batches += [*full, (samples, rest)] if len(rest) and not self.drop_last else full

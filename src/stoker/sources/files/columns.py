@@ -62,6 +62,33 @@ class Columns:
         return Columns({key: _joined([part.columns[key] for part in filled]) for key in keys})
 
 
+_PLAIN = {int: np.int64, float: np.float64, bool: np.bool_, str: None, bytes: None}  # None: they stay a list
+
+
+def as_columns(samples: list[Any]) -> Columns | None:
+    """Samples that are flat dicts with the same keys, and under each key values of one plain type; None: they are not.
+
+    Cutting columns into batches is many times as quick as collating each batch.
+    """
+    if not samples or any(type(sample) is not dict for sample in samples):
+        return None
+    keys = samples[0].keys()
+    if not all(type(key) is str for key in keys) or any(sample.keys() != keys for sample in samples):
+        return None
+    columns: dict[str | None, Column] = {}
+    for key in keys:
+        values = [sample[key] for sample in samples]
+        kinds = set(map(type, values))
+        if len(kinds) > 1 or not kinds.issubset(_PLAIN):
+            return None
+        dtype = _PLAIN[kinds.pop()]
+        try:
+            columns[key] = values if dtype is None else np.array(values, dtype)
+        except OverflowError:  # an int of more than 64 bits
+            return None
+    return Columns(columns)
+
+
 def _taken(column: Column, places: Array) -> Column:
     return [column[i] for i in places.tolist()] if isinstance(column, list) else column[places]
 
