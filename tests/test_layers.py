@@ -14,7 +14,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "stoker"
 FACE = "stoker"
 LAYERS = [
     *("errors", "plan", "collate", "memory", "sources", "stores", "workers", "engine", "observe", "bridges"),
-    *("shards", "arguments", "feed", "session", "streams", "flows", "loader", FACE, "torch", "compat", "cli", "testing"),
+    *(
+        "shards",
+        "arguments",
+        "feed",
+        "session",
+        "streams",
+        "flows",
+        "loader",
+        FACE,
+        "torch",
+        "compat",
+        "cli",
+        "testing",
+    ),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 

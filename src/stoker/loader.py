@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -132,6 +133,7 @@ class Loader(Generic[B]):
                 new_store=keeping.new_file,
             )
             self._flow = IndexedFlow(session)
+        self._end_with_me()
 
     def __iter__(self) -> Iteration[B]:
         """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
@@ -194,7 +196,7 @@ class Loader(Generic[B]):
     def close(self) -> None:
         """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
         self._iteration = None
-        self._flow.session.close()
+        self._flow.close()
 
     def __enter__(self) -> Loader[B]:
         return self
@@ -204,6 +206,14 @@ class Loader(Generic[B]):
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_iteration": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._end_with_me()
+
+    def _end_with_me(self) -> None:
+        """A flow and its session may know each other, and would not end before the garbage collector finds them."""
+        weakref.finalize(self, self._flow.close)
 
     def _take(self) -> B:
         """The next batch of the running epoch; StopIteration at its end."""

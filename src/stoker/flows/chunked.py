@@ -115,6 +115,11 @@ class ChunkedFlow:
         if where.at is not None:
             self._skip[where.at] = where.handed
 
+    def close(self) -> None:
+        for held in (self._ready, self._early, self._loose, self._waiting):
+            held.clear()
+        self.session.close()
+
     def stats(self) -> Stats:
         return dataclasses.replace(self.session.stats(), batches=self._batches, samples=self._samples)
 

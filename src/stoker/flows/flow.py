@@ -36,5 +36,8 @@ class Flow(Protocol):
     def load(self, state: dict[str, Any]) -> None:
         """Goes to where ``state`` was saved."""
 
+    def close(self) -> None:
+        """Ends the workers, and holds no batch any more."""
+
     def stats(self) -> Stats:
         """Figures since the start."""

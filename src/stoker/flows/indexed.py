@@ -38,5 +38,8 @@ class IndexedFlow:
     def load(self, state: dict[str, Any]) -> None:
         self.session.jump(from_state(state, self.session.plan))
 
+    def close(self) -> None:
+        self.session.close()
+
     def stats(self) -> Stats:
         return self.session.stats()
