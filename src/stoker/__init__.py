@@ -16,6 +16,7 @@ from stoker.errors import (
 )
 from stoker.loader import Loader
 from stoker.observe import Stats, WorkerStats
+from stoker.splitting import split
 from stoker.stores import Cache, Rotation
 from stoker.workers import Inline, Processes, Threads
 
@@ -42,4 +43,5 @@ __all__ = [
     "WorkerDied",
     "WorkerStats",
     "pad",
+    "split",
 ]

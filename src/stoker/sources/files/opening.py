@@ -5,10 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import importlib
+import io
 import lzma
 import os
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
+
+from stoker.sources.files.zst import ZstReader
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
@@ -30,7 +33,11 @@ def needed(module: str, why: str) -> Any:
 
 def open_file(path: str) -> BinaryIO:
     """The file, uncompressed, to be read from its beginning."""
-    raw = open_raw(path)
+    return uncompressed(open_raw(path), path)
+
+
+def uncompressed(raw: BinaryIO, path: str) -> BinaryIO:
+    """What ``raw`` holds, by the ending of ``path``; ``raw`` itself if that is not compressed."""
     uncompressing = _UNCOMPRESSING.get(ending(path)[1])
     return raw if uncompressing is None else uncompressing(raw)
 
@@ -57,7 +64,7 @@ def ending(path: str) -> tuple[str, str]:
 
 
 def _zstd(raw: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, needed("zstandard", "reading .zst").open(raw, "rb"))
+    return cast(BinaryIO, io.BufferedReader(ZstReader(raw, needed("zstandard", "reading .zst"))))
 
 
 _UNCOMPRESSING: dict[str, Callable[[BinaryIO], BinaryIO]] = {

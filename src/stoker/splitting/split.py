@@ -1,0 +1,115 @@
+"""``split``: from one big file to a folder of chunks, to be gone on with wherever it was stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from stoker.splitting import folder, manifest
+from stoker.splitting.content import Stream
+from stoker.splitting.cutter import Cutter
+from stoker.splitting.limit import Limit, limit_of
+from stoker.splitting.lines import csv_cutter, json_cutter, text_cutter
+from stoker.splitting.manifest import Chunk, Manifest
+from stoker.splitting.npy import NpyCutter
+from stoker.splitting.parquet import ParquetCutter
+from stoker.splitting.sink import Sink, replacing
+from stoker.splitting.source import Source, find
+from stoker.splitting.tar import tar_cutter
+
+_MOST_CHUNKS = 100_000  # beyond it, names of five digits would not sort
+
+_CUTTERS: dict[str, Callable[[Stream, Limit, int], Cutter]] = {
+    "txt": text_cutter,
+    "jsonl": json_cutter,
+    "ndjson": json_cutter,
+    "csv": lambda stream, limit, place: csv_cutter(stream, limit, place, b","),
+    "tsv": lambda stream, limit, place: csv_cutter(stream, limit, place, b"\t"),
+    "npy": NpyCutter,
+    "tar": tar_cutter,
+}
+
+
+def split(
+    source: str | os.PathLike[str],
+    into: str | os.PathLike[str],
+    *,
+    size: int | str | None = None,
+    count: int | None = None,
+    on_progress: Callable[[int, int | None], None] | None = None,
+) -> list[Path]:
+    """Cuts a big file into chunk files, between its records.
+
+    A chunk has the form and the compression of the source, and ends before the record that would make it larger than
+    ``size`` or ``count``. Stopped or killed at any moment, the same call goes on behind the last finished chunk.
+
+    Args:
+        source: A path or a URL of fsspec's. Lines (.txt .jsonl .ndjson .csv .tsv), rows (.npy .parquet) or the samples
+            of a WebDataset (.tar); all but .parquet also with .gz, .bz2, .xz or .zst behind it.
+        into: The folder for the chunks, made if it is missing.
+        size: The most bytes of a chunk, before compression: a number, or "64MB", "1.5 GiB". A record that is longer
+            makes a chunk by itself.
+        count: The most records of a chunk. Either this or ``size`` is to be given.
+        on_progress: Is told the bytes of the source that are read, and how many there are, if that is known.
+
+    Returns:
+        The chunks, in order.
+
+    Raises:
+        ValueError, TypeError: An argument cannot be used, or ``into`` holds another split.
+        ChunkError: The source is damaged. The chunks before the damage are kept.
+
+    Example:
+        >>> import pathlib, stoker, tempfile
+        >>> with tempfile.TemporaryDirectory() as name:
+        ...     big = pathlib.Path(name, "big.txt")
+        ...     _ = big.write_text("one\\ntwo\\nthree\\n")
+        ...     [(chunk.name, chunk.read_text()) for chunk in stoker.split(big, big.parent / "chunks", count=2)]
+        [('big-00000.txt', 'one\\ntwo\\n'), ('big-00001.txt', 'three\\n')]
+    """
+    limit = limit_of(size, count)
+    found, path = find(source), Path(into)
+    folder.check(path)
+    with folder.held(path):
+        state = folder.resumed(path, manifest.begun(found, limit))
+        if not state.finished:
+            with closing(_cutter(found, limit, state.next, _teller(found, on_progress))) as cutter:
+                state = _write_chunks(path, found, cutter, state)
+    return [path / chunk.name for chunk in state.chunks]
+
+
+def _write_chunks(path: Path, source: Source, cutter: Cutter, state: Manifest) -> Manifest:
+    while cutter.more() or not state.chunks:  # a source without records makes one chunk without records
+        if len(state.chunks) == _MOST_CHUNKS:
+            raise ValueError(f"{source.name} makes more than {_MOST_CHUNKS:,} chunks: make them larger")
+        name = source.chunk_name(len(state.chunks))
+        with replacing(path / name) as file:
+            sink = Sink(file, source.compression)
+            written = cutter.write(sink)
+            sink.finish()
+        state = folder.with_chunk(state, Chunk(name, written.records, written.nbytes), cutter.place)
+        manifest.write(path, state)
+    state = msgspec.structs.replace(state, finished=True)
+    manifest.write(path, state)
+    return state
+
+
+def _cutter(source: Source, limit: Limit, place: int, on_read: Callable[[int], None]) -> Cutter:
+    if source.form == "parquet":
+        return ParquetCutter(source, limit, place, on_read)
+    stream = Stream(source, on_read)
+    try:
+        return _CUTTERS[source.form](stream, limit, place)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _teller(source: Source, on_progress: Callable[[int, int | None], None] | None) -> Callable[[int], None]:
+    if on_progress is None:
+        return lambda nbytes: None
+    return lambda nbytes: on_progress(nbytes, source.size)
