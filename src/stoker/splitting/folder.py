@@ -44,6 +44,8 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(f"another process splits into {folder}: wait for it, or end it") from error
+        except OSError:  # some network file systems lock no folders
+            pass
         yield
     finally:
         os.close(fd)

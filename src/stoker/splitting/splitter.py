@@ -1,4 +1,4 @@
-"""``split``: from one big file to a folder of chunks, to be gone on with wherever it was stopped."""
+"""From one big file to a folder of chunks: begun, or gone on with wherever it was stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from stoker.splitting import folder, manifest
 from stoker.splitting.content import Stream
 from stoker.splitting.cutter import Cutter
-from stoker.splitting.limit import Limit, limit_of
+from stoker.splitting.limit import Limit
 from stoker.splitting.lines import csv_cutter, json_cutter, text_cutter
 from stoker.splitting.manifest import Chunk, Manifest
 from stoker.splitting.npy import NpyCutter
@@ -34,45 +34,12 @@ _CUTTERS: dict[str, Callable[[Stream, Limit, int], Cutter]] = {
 }
 
 
-def split(
-    source: str | os.PathLike[str],
-    into: str | os.PathLike[str],
-    *,
-    size: int | str | None = None,
-    count: int | None = None,
-    on_progress: Callable[[int, int | None], None] | None = None,
-) -> list[Path]:
-    """Cuts a big file into chunk files, between its records.
+OnProgress = Callable[[int, int | None], None]
 
-    A chunk has the form and the compression of the source, and ends before the record that would make it larger than
-    ``size`` or ``count``. Stopped or killed at any moment, the same call goes on behind the last finished chunk.
 
-    Args:
-        source: A path or a URL of fsspec's. Lines (.txt .jsonl .ndjson .csv .tsv), rows (.npy .parquet) or the samples
-            of a WebDataset (.tar); all but .parquet also with .gz, .bz2, .xz or .zst behind it.
-        into: The folder for the chunks, made if it is missing.
-        size: The most bytes of a chunk, before compression: a number, or "64MB", "1.5 GiB". A record that is longer
-            makes a chunk by itself.
-        count: The most records of a chunk. Either this or ``size`` is to be given.
-        on_progress: Is told the bytes of the source that are read, and how many there are, if that is known.
-
-    Returns:
-        The chunks, in order.
-
-    Raises:
-        ValueError, TypeError: An argument cannot be used, or ``into`` holds another split.
-        ChunkError: The source is damaged. The chunks before the damage are kept.
-
-    Example:
-        >>> import pathlib, stoker, tempfile
-        >>> with tempfile.TemporaryDirectory() as name:
-        ...     big = pathlib.Path(name, "big.txt")
-        ...     _ = big.write_text("one\\ntwo\\nthree\\n")
-        ...     [(chunk.name, chunk.read_text()) for chunk in stoker.split(big, big.parent / "chunks", count=2)]
-        [('big-00000.txt', 'one\\ntwo\\n'), ('big-00001.txt', 'three\\n')]
-    """
-    limit = limit_of(size, count)
-    found, path = find(source), Path(into)
+def run(source: str | os.PathLike[str], path: Path, limit: Limit, on_progress: OnProgress | None) -> list[Path]:
+    """Begins the split of ``source`` into the folder ``path``, or goes on with it, to the end."""
+    found = find(source)
     folder.check(path)
     with folder.held(path):
         state = folder.resumed(path, manifest.begun(found, limit))
@@ -109,7 +76,7 @@ def _cutter(source: Source, limit: Limit, place: int, on_read: Callable[[int], N
         raise
 
 
-def _teller(source: Source, on_progress: Callable[[int, int | None], None] | None) -> Callable[[int], None]:
+def _teller(source: Source, on_progress: OnProgress | None) -> Callable[[int], None]:
     if on_progress is None:
         return lambda nbytes: None
     return lambda nbytes: on_progress(nbytes, source.size)
