@@ -151,3 +151,9 @@ def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path, monkeyp
     (tmp_path / "big.csv").write_bytes(b'a,b\n1,"2\n' + b"3,4\n" * 1000)
     with pytest.raises(stoker.ChunkError, match="not closed"):
         stoker.split(tmp_path / "big.csv", tmp_path / "chunks", count=5)
+
+
+def test_errors_show_no_secrets_of_a_url(tmp_path):
+    with pytest.raises(ValueError, match="does not exist") as raised:
+        stoker.split("memory://user:secret@none/a.txt?token=secret", tmp_path / "chunks", count=5)
+    assert "secret" not in str(raised.value)

@@ -6,6 +6,8 @@ import io
 import itertools
 import tarfile
 import tempfile
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import msgspec
@@ -111,9 +113,7 @@ def test_a_quote_amid_a_field_opens_nothing(folder):
 def test_rows_of_npy(end, shape, n, dtype, limit, folder):
     row = int(np.prod(shape)) * np.dtype(dtype).itemsize
     array = np.ndarray((n, *shape), dtype, (np.arange(n * row) % 251).astype(np.uint8).tobytes())
-    data = io.BytesIO()
-    np.save(data, array)
-    held = chunks_of(folder, f"any.npy{end}", data.getvalue(), limit)
+    held = chunks_of(folder, f"any.npy{end}", npy_content(array), limit)
     arrays = [np.load(io.BytesIO(one)) for one in held]
     assert {(part.dtype, part.shape[1:]) for part in arrays} == {(array.dtype, shape)}
     assert sum(map(len, arrays)) == n
@@ -213,6 +213,39 @@ def test_a_url_is_streamed(tmp_path):
     assert [sources.content(chunk) for chunk in chunks] == [b"{}\n" * 4, b"{}\n" * 4, b"{}\n" * 2]
     assert chunks == stoker.split("memory://far/big.jsonl.gz", tmp_path, count=4)
     assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_a_file_within_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("in/a.csv", "head\n1\n2\n3\n")
+    chunks = stoker.split(f"zip://in/a.csv::{tmp_path}/all.zip", tmp_path / "chunks", count=2)
+    assert [(chunk.name, chunk.read_text()) for chunk in chunks] == [
+        ("a-00000.csv", "head\n1\n2\n"),
+        ("a-00001.csv", "head\n3\n"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["big.txt", "big.jsonl.gz", "big.csv", "big.npy", "big.tar"])
+def test_memory_does_not_grow_with_the_file(name, tmp_path):
+    """A chunk of some 20 MB: held is a few buffers of 1 MB, and what the compression needs."""
+    row = np.zeros(1000, np.uint8)
+    content = {
+        "big.npy": lambda: npy_content(np.tile(row, (20_000, 1))),
+        "big.tar": lambda: sources.tar_content([(f"{k}.bin", row.tobytes()) for k in range(13_000)]),
+    }.get(name, lambda: (b"x" * 999 + b"\n") * 20_000)()
+    source = sources.write(tmp_path / name, content)
+    tracemalloc.start()
+    try:
+        stoker.split(source, tmp_path / "chunks", size="1GB")
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def npy_content(array: np.ndarray) -> bytes:
+    data = io.BytesIO()
+    np.save(data, array)
+    return data.getvalue()
 
 
 @pytest.mark.parametrize("name", ["big.jsonl", "big.txt.xz", "big.npy", "big.parquet", "big.tar"])

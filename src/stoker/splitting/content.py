@@ -52,7 +52,7 @@ class Content(io.RawIOBase):
         super().close()
 
     def _broken(self, error: Exception) -> ChunkError:
-        where = f"{self._source.path} is damaged or cut short, at or before byte {self._raw.tell():,} of the file"
+        where = f"{self._source.shown} is damaged or cut short, at or before byte {self._raw.tell():,} of the file"
         return ChunkError(f"{where}: {error}. The chunks before it are finished; get the file anew")
 
 
@@ -60,7 +60,7 @@ class Stream:
     """A content with a buffer, read from its beginning or from a later place."""
 
     def __init__(self, source: Source, on_read: Callable[[int], None]) -> None:
-        self.path = source.path
+        self.shown = source.shown
         self.place = 0  # the byte that is read next
         self._content = io.BufferedReader(Content(source, on_read), _BUFFER_BYTES)
 
@@ -97,7 +97,7 @@ class Stream:
 
     def broken(self, why: str) -> ChunkError:
         """The error that says where, for whoever knows why."""
-        return ChunkError(f"{self.path}, at byte {self.place:,} of its content: {why}")
+        return ChunkError(f"{self.shown}, at byte {self.place:,} of its content: {why}")
 
     def close(self) -> None:
         self._content.close()

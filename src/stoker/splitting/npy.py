@@ -82,7 +82,7 @@ def _read_header(stream: Stream) -> tuple[tuple[int, ...], np.dtype[Any]]:
         raise stream.broken(f"no .npy that can be cut: {error}") from error
     if not shape or dtype.hasobject or (is_fortran and len(shape) > 1):
         raise ValueError(
-            f"{stream.path} holds an array of shape {shape} and type {dtype}{', by columns' if is_fortran else ''}: "
+            f"{stream.shown} holds an array of shape {shape} and type {dtype}{', by columns' if is_fortran else ''}: "
             "split cuts arrays that have rows, hold no objects, and lie row by row (np.ascontiguousarray)"
         )
     return shape, dtype

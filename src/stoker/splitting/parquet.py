@@ -25,7 +25,7 @@ class ParquetCutter:
         self.place = place
         self._arrow = needed("pyarrow", "splitting .parquet")
         self._parquet = needed("pyarrow.parquet", "splitting .parquet")
-        self._path, self._size = source.path, source.size or 0
+        self._shown, self._size = source.shown, source.size or 0
         self._limit, self._on_read = limit, on_read
         self._raw = open_raw(source.path)
         try:
@@ -97,7 +97,7 @@ class ParquetCutter:
         return {path: codec if codec in _CODECS else "NONE" for path, codec in told.items()}
 
     def _broken(self, error: Exception) -> ChunkError:
-        return ChunkError(f"{self._path} cannot be read at or behind row {self.place:,}: {error}")
+        return ChunkError(f"{self._shown} cannot be read at or behind row {self.place:,}: {error}")
 
 
 def _nbytes(batch: Any) -> int:

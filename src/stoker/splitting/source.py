@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 
@@ -30,6 +31,11 @@ class Source:
     compression: str
     size: int | None
     version: str
+
+    @property
+    def shown(self) -> str:
+        """The path as an error may show it."""
+        return _without_secrets(self.path)
 
     def chunk_name(self, number: int) -> str:
         """``big-00003.jsonl.gz``. Never hidden, even if the source is."""
@@ -70,12 +76,17 @@ def _looked_at(path: str) -> tuple[int, str]:
 
 
 def _looked_up(url: str) -> tuple[int | None, str]:
-    files, path = needed("fsspec", f"reading {scheme(url)}").core.url_to_fs(url)
+    files, path = needed("fsspec.core", f"reading {scheme(url)}").url_to_fs(url)
     try:
         found = files.info(path)
-    except FileNotFoundError as error:
-        raise ValueError(f"{url} does not exist") from error
+    except FileNotFoundError:
+        raise ValueError(f"{_without_secrets(url)} does not exist") from None  # the original may tell secrets
     if found.get("type") == "directory":
-        raise ValueError(f"{url} is a folder: split cuts one file")
+        raise ValueError(f"{_without_secrets(url)} is a folder: split cuts one file")
     told = next((f"{name} {found[name]}" for name in _VERSIONS if found.get(name) is not None), "")
     return found.get("size"), told
+
+
+def _without_secrets(path: str) -> str:
+    """A URL loses its query, its user and its password."""
+    return re.sub(r"(?<=://)[^/]*@", "", path.partition("?")[0]) if is_url(path) else path

@@ -8,6 +8,7 @@ import importlib
 import io
 import lzma
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
@@ -45,7 +46,10 @@ def uncompressed(raw: BinaryIO, path: str) -> BinaryIO:
 def open_raw(path: str) -> BinaryIO:
     """The file as it is."""
     if is_url(path):
-        return cast(BinaryIO, needed("fsspec", f"reading {scheme(path)}").open(path, "rb").open())
+        system, name = needed("fsspec.core", f"reading {scheme(path)}").url_to_fs(path)
+        file = cast(BinaryIO, system.open(name, "rb"))
+        weakref.finalize(file, id, system).atexit = False  # an archive closes its files when it is forgotten
+        return file
     return open(path, "rb")
 
 
