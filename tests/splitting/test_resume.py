@@ -14,7 +14,8 @@ import pytest
 
 import stoker
 from stoker import ChunkError
-from stoker.splitting import manifest
+from stoker.splitting import manifest, splitter
+from stoker.splitting.sink import Sink
 from tests.splitting import sources
 from tests.splitting.killed import traced
 
@@ -82,6 +83,43 @@ def test_stopped_after_each_chunk_it_goes_on(name, limit, tmp_path, monkeypatch)
         assert len(files(tmp_path / "parts")) == done
     stoker.split(source, tmp_path / "parts", **limit)
     assert files(tmp_path / "parts") == files(tmp_path / "whole")
+
+
+def test_of_many_chunks_a_few_are_made_again(tmp_path, monkeypatch):
+    """As the manifest is not saved behind each; here behind every second one."""
+    monkeypatch.setattr(splitter, "_SAVED_EACH", 2)
+    source = sources.example(tmp_path / "big.jsonl", 30)
+    stoker.split(source, tmp_path / "whole", count=1)
+    made = []
+
+    def sink(file, compression):
+        made.append(file.name)
+        if len(made) % 12 == 0:
+            raise Stop
+        return Sink(file, compression)
+
+    monkeypatch.setattr(splitter, "Sink", sink)
+    for _ in range(2):
+        with pytest.raises(Stop):
+            stoker.split(source, tmp_path / "parts", count=1)
+    stoker.split(source, tmp_path / "parts", count=1)
+    assert len(made) - 2 > 30
+    assert files(tmp_path / "parts") == files(tmp_path / "whole")
+    assert len(files(tmp_path / "parts")) == 30
+
+
+def test_a_source_that_grows_meanwhile_is_not_finished(tmp_path):
+    source = sources.example(tmp_path / "big.jsonl")
+
+    def grow(done, _):
+        if done < 100_000:  # else it would never end
+            with open(source, "ab") as file:
+                file.write(b"{}\n")
+
+    with pytest.raises(ValueError, match="has changed while it was split: remove the folder"):
+        stoker.split(source, tmp_path / "chunks", count=50, on_progress=grow)
+    with pytest.raises(ValueError, match="has changed since"):
+        stoker.split(source, tmp_path / "chunks", count=50)
 
 
 def test_a_finished_split_is_not_made_again(tmp_path):

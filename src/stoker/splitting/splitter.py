@@ -23,6 +23,8 @@ from stoker.splitting.tar import tar_cutter
 
 _MOST_CHUNKS = 100_000  # beyond it, names of five digits would not sort
 
+_SAVED_EACH = 1000  # the manifest is as long as the split: beyond, it is saved each thousandth of the chunks so far
+
 _CUTTERS: dict[str, Callable[[Stream, Limit, int], Cutter]] = {
     "txt": text_cutter,
     "jsonl": json_cutter,
@@ -59,7 +61,10 @@ def _write_chunks(path: Path, source: Source, cutter: Cutter, state: Manifest) -
             written = cutter.write(sink)
             sink.finish()
         state = folder.with_chunk(state, Chunk(name, written.records, written.nbytes), cutter.place)
-        manifest.write(path, state)
+        if len(state.chunks) % max(1, len(state.chunks) // _SAVED_EACH) == 0:
+            manifest.write(path, state)
+    if find(source.path) != source:
+        raise ValueError(f"{source.name} has changed while it was split: {manifest.remedy(path)}")
     state = msgspec.structs.replace(state, finished=True)
     manifest.write(path, state)
     return state
