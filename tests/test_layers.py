@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "stoker"
 FACE = "stoker"
 LAYERS = [
     *("errors", "plan", "collate", "memory", "sources", "splitting", "stores", "workers", "engine", "observe"),
-    *("bridges", "shards", "arguments", "feed", "loader", FACE, "torch", "compat", "cli", "testing"),
+    *("bridges", "shards", "arguments", "feed", "session", "loader", "streams", FACE),
+    *("torch", "compat", "cli", "testing"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 

@@ -18,6 +18,7 @@ from stoker.loader import Loader
 from stoker.observe import Stats, WorkerStats
 from stoker.splitting import split
 from stoker.stores import Cache, Rotation
+from stoker.streams import Stream, stream
 from stoker.workers import Inline, Processes, Threads
 
 __version__ = "0.1.0"
@@ -38,10 +39,12 @@ __all__ = [
     "StateError",
     "Stats",
     "StokerError",
+    "Stream",
     "Threads",
     "TooManyErrors",
     "WorkerDied",
     "WorkerStats",
     "pad",
     "split",
+    "stream",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from stoker.bridges import Conveyor, landed
 from stoker.engine import Delivery, Driver
 from stoker.plan import Batch, Plan
+from stoker.sources import Items
 
 
 class Feed:
@@ -34,6 +35,12 @@ class Feed:
         """From now on these batches, and nothing of what was before. ``warm_up``: seconds to let workers get ahead."""
         self._driver.seek(batches, plan, longest_run)
         self._driver.warm_up(warm_up)
+        if self._ahead:
+            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
+
+    def follow(self, items: Items, plan: Plan) -> None:
+        """The same, of items, as they come."""
+        self._driver.follow(items, plan)
         if self._ahead:
             self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
 

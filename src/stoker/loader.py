@@ -1,29 +1,22 @@
-"""The loader: the only place where the parts meet."""
+"""The loader: a dataset, in batches, epoch after epoch."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import logging
 import operator
 import os
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.arguments import checked_collate, checked_count, checked_flag, checked_seconds, checked_timeout
-from stoker.bridges import Framework, bridge, goes_elsewhere
-from stoker.engine import Delivery, Driver, Machine
+from stoker.arguments import checked_collate, checked_seconds
+from stoker.bridges import Framework
 from stoker.errors import ClosedError
-from stoker.feed import Feed
-from stoker.memory import Slots, limits_explained
-from stoker.observe import ErrorPolicy, Failures, Meter, OnError, Stats
-from stoker.plan import Batch, Cursor, Plan, from_state, to_state
+from stoker.observe import ErrorPolicy, Failures, OnError, Stats
+from stoker.plan import Cursor, Plan, from_state, to_state
+from stoker.session import Session, Settings
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
 from stoker.stores import Cache, Keeping, Rotation
-from stoker.workers import Inline, Processes, Site, Workers, workers_of
-from stoker.workers.failure import ordinary
+from stoker.workers import Workers
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
@@ -32,11 +25,6 @@ if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] a
     B = typing_extensions.TypeVar("B", default=Any)
 else:
     B = TypeVar("B")
-
-log = logging.getLogger("stoker")
-
-_UNDER_WAY = 2  # batches that a worker may have beside those that are ready: the one it makes, and the next
-_RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
 
 
 class Loader(Generic[B]):
@@ -109,62 +97,61 @@ class Loader(Generic[B]):
     ) -> None:
         source = IndexedSource.of(dataset)
         length = 0 if source.is_factory else len(dataset)
-        self._keeping = keeping = Keeping(cache, rotation)
-        shard = shard_of(shard)
-        self._plan = Plan(length, batch_size, shuffle, seed, drop_last, shard, keeping.times, keeping.rotating)
-        self._length_known = not source.is_factory
-        self._workers = workers_of(workers)
-        self._prefetch = checked_count("prefetch", prefetch, "batches per worker")
-        self._in_order = checked_flag("in_order", in_order)
-        self._timeout = checked_timeout(timeout)
-        self._max_deaths = checked_count("max_deaths", max_deaths, "deaths over one batch")
-        self._policy = ErrorPolicy(on_error, max_errors, quarantine)
-        self._failures = Failures(self._policy, source.reference() if on_error == "quarantine" else {}, keeping.seed)
-        self._notes: set[str] = set()
-        self._bridge = bridge(to, device, to_device)
-        ahead = checked_count("max_on_device", max_on_device, "batches")
-        self._ahead = ahead if goes_elsewhere(device, to_device) and not isinstance(self._workers, Inline) else 0
-        self._cursor = Cursor()
-        self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
-        self._in_step = False  # the engine will deliver what the cursor comes to next
+        keeping = Keeping(cache, rotation)
+        plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), keeping.times, keeping.rotating)
+        policy = ErrorPolicy(on_error, max_errors, quarantine)
+        settings = Settings.checked(
+            workers=workers,
+            prefetch=prefetch,
+            in_order=in_order,
+            timeout=timeout,
+            max_deaths=max_deaths,
+            policy=policy,
+            to=to,
+            device=device,
+            to_device=to_device,
+            max_on_device=max_on_device,
+        )
+        store = keeping.opener(dataset, ahead=settings.ahead)
         self._iteration: Iteration[B] | None = None
-        self._meter = Meter(0 if isinstance(self._workers, Inline) else self._workers.n)
-        self._feed: Feed | None = None
-        self._finalizer: weakref.finalize[[Feed, Site, int], Loader[B]] | None = None
-        self._owner = 0
-        self._closed = False
-        store = keeping.opener(dataset, ahead=self._workers.n * (self._prefetch + _UNDER_WAY) + self._ahead)
-        self._job: Job | None = Job(source, self._plan, checked_collate(collate), self._policy.leaves_out, store)
-        self._site: Site | None = self._workers.prepare(self._job)
+        self._session = Session(
+            "loader",
+            plan,
+            length_known=not source.is_factory,
+            job=Job(source, plan, checked_collate(collate), policy.leaves_out, store),
+            settings=settings,
+            failures=Failures(policy, source.reference() if on_error == "quarantine" else {}, keeping.seed),
+            new_store=keeping.new_file,
+        )
 
     def __iter__(self) -> Iteration[B]:
         """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
-        self._check_usable()
+        self._session.check_usable()
         if self._iteration is not None and self._iteration.taken:
-            self._jump(Cursor(self._cursor.epoch + 1))
+            self._jump(Cursor(self.epoch + 1))
         self._iteration = Iteration(self)
         return self._iteration
 
     def __len__(self) -> int:
         """Batches in an epoch. Starts the workers if only they can make the dataset."""
-        return len(self._known_plan())
+        return len(self._session.plan)
 
     @property
     def epoch(self) -> int:
         """The epoch that is being iterated; between two loops, the one that comes next."""
-        return self._cursor.epoch
+        return self._session.cursor.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next loop epoch number ``epoch``. Where it is that anyway, as after a resume, nothing changes."""
         if isinstance(epoch, bool) or not hasattr(epoch, "__index__") or epoch < 0:
             raise ValueError(f"set_epoch({epoch!r}): write a whole number of 0 or more")
         epoch = operator.index(epoch)
-        if epoch != self._cursor.epoch or self._iteration is not None:
+        if epoch != self.epoch or self._iteration is not None:
             self._jump(Cursor(epoch))
 
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer is, as a dict that JSON can hold. Batches that were prefetched do not count as taken."""
-        return to_state(self._cursor, self._known_plan())
+        return to_state(self._session.cursor, self._session.plan)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on with the batch after the last one that was taken when ``state`` was saved.
@@ -174,38 +161,28 @@ class Loader(Generic[B]):
         Raises:
             StateError: The state is damaged, or of another dataset length, batch size, shuffle or seed.
         """
-        self._jump(from_state(state, self._known_plan()))
+        self._jump(from_state(state, self._session.plan))
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until all that ``prefetch`` allows is ready, or for so many seconds.
 
         The next loop begins with it.
         """
-        seconds = checked_seconds(seconds)
-        self._check_usable()
-        plan = self._known_plan()
-        self._pass_over_failed(plan)
-        self._seek(plan, seconds)
+        self._session.warm_up(checked_seconds(seconds))
 
     @property
     def worker_pids(self) -> list[int]:
         """The worker processes that are up, for a profiler or a debugger; none before the start, nor of threads."""
-        return [] if self._feed is None or self._owner != os.getpid() else self._feed.pids()
+        return self._session.pids()
 
     def stats(self) -> Stats:
         """Figures since the start: counts, times, and ``stats().diagnosis``, who waited for whom."""
-        return self._meter.stats()
+        return self._session.stats()
 
     def close(self) -> None:
         """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
-        self._closed = True
         self._iteration = None
-        try:
-            self._stop()
-        finally:
-            if self._site is not None:
-                self._site.free()
-            self._job = self._site = None
+        self._session.close()
 
     def __enter__(self) -> Loader[B]:
         return self
@@ -214,159 +191,20 @@ class Loader(Generic[B]):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._feed is not None or self._closed:
-            raise TypeError("a loader that has been started cannot be pickled: pickle it before its first use")
-        return {name: value for name, value in vars(self).items() if name not in ("_site", "_iteration")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        assert self._job is not None
-        self._iteration = None
-        self._site = self._workers.prepare(self._job)
+        return vars(self) | {"_iteration": None}
 
     def _take(self) -> B:
         """The next batch of the running epoch; StopIteration at its end."""
-        self._check_usable()
-        plan = self._known_plan()
-        self._pass_over_failed(plan)
-        self._meter.begin()
-        while not self._cursor.at_end(plan):
-            delivery = self._next(plan)
-            if delivery.skipped or delivery.error is not None:
-                self._note_failures(delivery, plan)
-            self._cursor.deliver(delivery.batch, plan)
-            self._in_step = True
-            if delivery.made is not None and delivery.made.samples:  # else all were left out
-                return delivery.data  # type: ignore[no-any-return]
-        self._cursor.next_epoch()
+        delivery = self._session.take()
+        if delivery is not None:
+            return delivery.data  # type: ignore[no-any-return]
+        self._session.cursor.next_epoch()
         self._iteration = None
         raise StopIteration
 
-    def _next(self, plan: Plan) -> Delivery:
-        """What comes after the cursor, wherever the engine was. Out of step until the cursor has moved on, too."""
-        if not self._in_step:
-            self._seek(plan)
-        assert self._feed is not None
-        self._in_step = False  # Ctrl-C may come at any point from here on
-        delivery = self._feed.take()
-        if delivery.made is not None:
-            if delivery.made.notes:
-                self._log(delivery.made.notes)
-            self._meter.delivered(delivery.made, delivery.worker, delivery.idle, delivery.waited, delivery.moving)
-        return delivery
-
-    def _seek(self, plan: Plan, warm_up: float = 0.0) -> None:
-        self._in_step = False
-        self._started().seek(self._cursor.onwards(plan), plan, self._longest_run(plan), warm_up)
-        self._in_step = True
-
-    def _pass_over_failed(self, plan: Plan) -> None:
-        """The consumer goes on after an error."""
-        if self._failed is not None:
-            self._cursor.deliver(self._failed, plan)
-            self._failed = None
-
-    def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
-        """Takes note of what was left out of a batch, and raises the error that comes in its place."""
-        try:
-            if delivery.skipped:
-                self._meter.skipped(len(delivery.skipped))
-                self._failures.note(delivery.skipped, delivery.batch, plan, self._cursor.skipped)
-                self._cursor.skipped += len(delivery.skipped)
-            if delivery.error is not None:
-                raise ordinary(delivery.error)
-        except Exception:
-            self._failed = delivery.batch
-            self._in_step = True
-            raise
-
-    def _log(self, notes: tuple[str, ...]) -> None:
-        """Each once, however many workers say so."""
-        for note in notes:
-            if note not in self._notes:
-                self._notes.add(note)
-                log.warning("%s", note)
-
     def _jump(self, cursor: Cursor) -> None:
-        self._check_usable()
-        self._cursor = cursor
-        self._failed = None
+        self._session.jump(cursor)
         self._iteration = None
-        self._in_step = False
-
-    def _known_plan(self) -> Plan:
-        if not self._length_known:
-            length = self._started().length()
-            self._plan = dataclasses.replace(self._plan, length=length)
-            self._length_known = True
-        return self._plan
-
-    def _started(self) -> Feed:
-        """The engine, halted. Started when first needed, and anew if it was interrupted in the middle of something."""
-        if self._feed is not None and not self._feed.halt():
-            self._stop()
-        if self._feed is None:
-            self._check_usable()
-            assert self._site is not None
-            self._owner = os.getpid()  # first: Ctrl-C may come between two lines
-            self._feed = Feed(self._new_driver(self._site), self._bridge, self._ahead)
-            self._job = None  # from now on the dataset is the workers' own
-            self._in_step = False
-            self._finalizer = weakref.finalize(self, _close_in, self._feed, self._site, self._owner)
-        return self._feed
-
-    def _new_driver(self, site: Site) -> Driver:
-        """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
-        count, leave_out = self._workers.n, self._policy.leaves_out
-        machine = Machine(
-            workers=count,
-            window=1 if isinstance(self._workers, Inline) else count * self._prefetch,
-            depth=min(2, self._prefetch),
-            in_order=self._in_order,
-            deaths_allowed=self._max_deaths,
-            leave_out=leave_out,
-        )
-        with limits_explained(), contextlib.ExitStack() as undo:
-            slots = Slots.create()
-            undo.callback(slots.close)
-            store = self._keeping.new_file()
-            if store is not None:
-                undo.callback(os.close, store)
-            backend = site.build(slots, slots.fd if store is None else store)
-            undo.callback(backend.close)
-            driver = Driver(
-                machine,
-                backend,
-                slots,
-                store=store,
-                timeout=None if isinstance(self._workers, Inline) else self._timeout,
-                deaths_allowed=self._max_deaths,
-                leave_out=leave_out,
-            )
-            undo.pop_all()
-            return driver
-
-    def _stop(self) -> None:
-        if self._feed is not None and self._owner == os.getpid():
-            feed, self._feed = self._feed, None
-            if self._finalizer is not None:  # else Ctrl-C came just before
-                self._finalizer.detach()
-            feed.close()
-
-    def _longest_run(self, plan: Plan) -> int:
-        """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
-        if not isinstance(self._workers, Processes) or not self._in_order or plan.times > 1:
-            return 1  # rotating samples must not get too far apart
-        return max(1, plan.rounds // (_RUNS_PER_WORKER * self._workers.n))
-
-    def _check_usable(self) -> None:
-        if self._closed:
-            raise ClosedError("this loader was closed: make a new one")
-        if self._feed is not None and self._owner != os.getpid():
-            raise ClosedError(
-                f"this loader was started in process {self._owner} and is used in its fork {os.getpid()}: "
-                f"make a loader in each process, or fork before its first use"
-            )
 
 
 class Iteration(Generic[B]):
@@ -394,10 +232,3 @@ class Iteration(Generic[B]):
         except StopIteration:
             self._ended = True
             raise
-
-
-def _close_in(feed: Feed, site: Site, owner: int) -> None:
-    """A forked child has copies of our descriptors, but the workers are its parent's."""
-    if os.getpid() == owner:
-        feed.close()
-        site.free()

@@ -232,7 +232,7 @@ def test_memory_does_not_grow_with_the_file(name, tmp_path):
     content = {
         "big.npy": lambda: npy_content(np.tile(row, (20_000, 1))),
         "big.tar": lambda: sources.tar_content([(f"{k}.bin", row.tobytes()) for k in range(13_000)]),
-    }.get(name, lambda: (b"x" * 999 + b"\n") * 20_000)()
+    }.get(name, lambda: letters(20_000).tobytes())()
     source = sources.write(tmp_path / name, content)
     tracemalloc.start()
     try:
@@ -240,6 +240,13 @@ def test_memory_does_not_grow_with_the_file(name, tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 6_000_000
     finally:
         tracemalloc.stop()
+
+
+def letters(n: int) -> np.ndarray:
+    """Lines of a thousand bytes that are hard to compress: of a million equal ones, a block would become 100 MB."""
+    lines = np.random.default_rng(0).integers(97, 122, (n, 1000), np.uint8)
+    lines[:, -1] = ord("\n")
+    return lines
 
 
 def npy_content(array: np.ndarray) -> bytes:

@@ -26,6 +26,7 @@ from stoker.engine.messages import (
     Recall,
     Recalled,
     Released,
+    Resumed,
     Send,
     Sought,
     Spawn,
@@ -33,6 +34,7 @@ from stoker.engine.messages import (
 from stoker.engine.pacing import Pacing
 from stoker.memory import Decoder, Leases, Slots
 from stoker.plan import Batch, Plan, Run, runs
+from stoker.sources import Items
 from stoker.workers import Answer, Backend, Death, Failed, Made, Request, Skipped
 
 HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; further batches are given as copies
@@ -42,7 +44,7 @@ class Delivery(NamedTuple):
     """A batch for the consumer, or the error to raise in its place.
 
     ``made``: None if all its samples were left out. Times in nanoseconds: its worker had been ``idle`` before it, the
-    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge.
+    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge. ``ended``: there are no more.
     """
 
     batch: Batch
@@ -54,6 +56,7 @@ class Delivery(NamedTuple):
     idle: int = 0
     waited: int = 0
     moving: int = 0
+    ended: bool = False
 
 
 class _Due(NamedTuple):
@@ -104,6 +107,7 @@ class Driver:
         self._leases = Leases()
         self._decoder = Decoder()
         self._plan: Plan | None = None
+        self._items: Items | None = None
         self._epoch = 0
         self._largest = 0
         self._due: deque[_Due] = deque()  # the rest of the run that was delivered last
@@ -124,15 +128,22 @@ class Driver:
 
     def seek(self, batches: Iterator[Batch], plan: Plan, longest_run: int) -> None:
         """From now on these batches; where they are quick to make, up to ``longest_run`` of them in one go."""
-        self.is_sound = False
-        self._plan = plan
         self._pacing.limit(longest_run)
+        self._begin(runs(batches, plan.stride, lambda: self._pacing.size), plan, None)
+
+    def follow(self, items: Items, plan: Plan) -> None:
+        """From now on these items, one by one."""
+        self._begin(items.runs(), plan, items)
+
+    def _begin(self, runs: Iterator[Run | None], plan: Plan, items: Items | None) -> None:
+        self.is_sound = False
+        self._plan, self._items = plan, items
         for due in self._due:
             self._leases.drop(due.slot)
         self._due.clear()
         self._failure = None
         self._interrupted = False
-        self._tell(Sought(runs(batches, plan.stride, lambda: self._pacing.size), _samples_of(plan)))
+        self._tell(Sought(runs, _samples_of(plan)))
         self.is_sound = True
 
     def warm_up(self, seconds: float) -> None:
@@ -144,7 +155,7 @@ class Driver:
         self.is_sound = True
 
     def take(self) -> Delivery | None:
-        """The next batch, or None when there are no more or it was interrupted. Blocks only while none is ready."""
+        """The next batch, or None when it was interrupted. Blocks only while none is ready."""
         self._waited = 0
         if not self._due:
             self.is_sound = False
@@ -152,6 +163,8 @@ class Driver:
             self.is_sound = True
         if self._due:
             return self._open(self._due.popleft())
+        if self._finished:
+            return Delivery(Batch(0, 0, 0, 0), ended=True)
         failure, self._failure = self._failure, None
         return failure
 
@@ -185,7 +198,11 @@ class Driver:
         if self._is_waiting():
             began = perf_counter_ns()
             while self._is_waiting():
-                self._hear(None)
+                if self._machine.is_paused:
+                    self._tell(Resumed())
+                    self._hear(0)
+                else:
+                    self._hear(None)
             self._waited = perf_counter_ns() - began
         self._asked = self._interrupted and not self._has_found()
 
@@ -268,8 +285,9 @@ class Driver:
         capacity = self._slots.get(step.slot).capacity
         if self._deadlines is not None:
             self._deadlines.sent(step.worker)
+        item = None if self._items is None else self._items[step.run.round]
         self._backend.send(
-            step.worker, Request(step.ticket, step.run, self._plan.length, step.slot, capacity, step.left_out)
+            step.worker, Request(step.ticket, step.run, self._plan.length, step.slot, capacity, step.left_out, item)
         )
 
     def _recall(self, worker: int) -> int | None:
@@ -281,6 +299,8 @@ class Driver:
     def _deliver(self, step: Deliver) -> None:
         answer = step.answer
         self._epoch = step.run.epoch
+        if self._items is not None:
+            self._items.delivered(step.run.round)
         self._leases.open(answer.slot, len(answer.results))
         idle = answer.idle
         lost = obituary.losses(step.losses, self._plan, step.run) if step.losses else ()
@@ -290,6 +310,8 @@ class Driver:
 
     def _given_up(self, fail: Fail) -> Delivery:
         assert self._plan is not None
+        if self._items is not None:
+            self._items.delivered(fail.run.round)
         batch = self._plan.batch(fail.run.epoch, fail.run.round)
         if self._leave_out and fail.begun:
             return Delivery(batch, skipped=obituary.whole_batch(fail, self._plan))

@@ -37,6 +37,7 @@ from stoker.engine.messages import (
     Recall,
     Recalled,
     Released,
+    Resumed,
     Send,
     Sought,
     Spawn,
@@ -84,9 +85,10 @@ class Machine:
         self._deaths_allowed = deaths_allowed
         self._leave_out = leave_out
         self._workers = [_Worker() for _ in range(workers)]
-        self._runs: Iterator[Run] = iter(())
+        self._runs: Iterator[Run | None] = iter(())
         self._samples: Callable[[Run], int] = lambda run: 0
         self._exhausted = False
+        self.is_paused = False  # there is credit, but the next run was slow to come: tell ``Resumed`` to go on
         self._asked = False
         self._turn = 0  # the worker that is looked at first
         self._next_ticket = 0
@@ -106,6 +108,7 @@ class Machine:
             Released: self._on_released,
             Recalled: self._on_recalled,
             Sought: self._on_sought,
+            Resumed: self._on_resumed,
         }
 
     def start(self) -> list[Instruction]:
@@ -197,6 +200,9 @@ class Machine:
         waiting = [Recall(n) for n, worker in enumerate(self._workers) for _ in range(len(worker.tickets) - 1)]
         return self._proceed([*waiting])
 
+    def _on_resumed(self, _: Resumed) -> list[Instruction]:
+        return self._proceed([])
+
     # What follows from them
 
     def _note_answer(self, answer: Answer) -> None:
@@ -259,6 +265,7 @@ class Machine:
 
     def _proceed(self, out: list[Instruction]) -> list[Instruction]:
         """Delivers what is due, uses up the credit, and lets idle workers help out others."""
+        self.is_paused = False
         if self._asked:
             self._deliver(out)
         while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
@@ -325,9 +332,13 @@ class Machine:
             return self._again.popleft()
         if self._exhausted or len(self._entries) >= self._window:
             return None
-        run = next(self._runs, None)
-        if run is None:
+        try:
+            run = next(self._runs)
+        except StopIteration:
             self._exhausted = True
+            return None
+        if run is None:
+            self.is_paused = True
             return None
         ticket = self._enter(run)
         self._order.append(ticket)

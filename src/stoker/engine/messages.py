@@ -48,13 +48,21 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """From now on these runs, in this order, and none of those before. ``samples``: how many a batch has."""
+    """From now on these runs, in this order, and none of those before. ``samples``: how many a batch has.
 
-    runs: Iterator[Run]
+    Out of ``runs`` may come None: the next one will take its time, so first deliver what is due.
+    """
+
+    runs: Iterator[Run | None]
     samples: Callable[[Run], int]
 
 
-Event = Asked | Finished | Died | Released | Recalled | Sought
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Nothing was due, so go on asking for runs, though the next may be slow to come."""
+
+
+Event = Asked | Finished | Died | Released | Recalled | Sought | Resumed
 
 # Instructions
 

@@ -1,5 +1,6 @@
-"""What is read: so far datasets with an index. Imports nothing else of ours."""
+"""What is read: datasets with an index, items, and files. Imports only the plan."""
 
 from stoker.sources.indexed import Fetched, Indexed, IndexedSource, SampleError
+from stoker.sources.items import ENDLESS, Items, ItemSource, Work
 
-__all__ = ["Fetched", "Indexed", "IndexedSource", "SampleError"]
+__all__ = ["ENDLESS", "Fetched", "Indexed", "IndexedSource", "ItemSource", "Items", "SampleError", "Work"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from dataclasses import dataclass
 
-from stoker.sources.files.opening import ending, is_url, needed, scheme
+from stoker.sources.files.opening import base_name, ending, file_system, is_url, shown
 
 FORMS = ("txt", "jsonl", "ndjson", "csv", "tsv", "npy", "tar", "parquet")
 
@@ -35,7 +34,7 @@ class Source:
     @property
     def shown(self) -> str:
         """The path as an error may show it."""
-        return _without_secrets(self.path)
+        return shown(self.path)
 
     def chunk_name(self, number: int) -> str:
         """``big-00003.jsonl.gz``. Never hidden, even if the source is."""
@@ -53,7 +52,7 @@ def find(path: str | os.PathLike[str]) -> Source:
     if not isinstance(text, str):
         raise TypeError(f"source is to be a path or a URL, and {path!r} is of type {type(path).__name__}")
     form, compression = ending(text)
-    name = os.path.basename(text.partition("::")[0].partition("?")[0] if is_url(text) else text)
+    name = base_name(text)
     if form not in FORMS or (form == "parquet" and compression):
         raise ValueError(
             f"{name} has an ending that split does not know: it cuts .{', .'.join(FORMS)}, "
@@ -76,17 +75,12 @@ def _looked_at(path: str) -> tuple[int, str]:
 
 
 def _looked_up(url: str) -> tuple[int | None, str]:
-    files, path = needed("fsspec.core", f"reading {scheme(url)}").url_to_fs(url)
+    files, path = file_system(url)
     try:
         found = files.info(path)
     except FileNotFoundError:
-        raise ValueError(f"{_without_secrets(url)} does not exist") from None  # the original may tell secrets
+        raise ValueError(f"{shown(url)} does not exist") from None  # the original may tell secrets
     if found.get("type") == "directory":
-        raise ValueError(f"{_without_secrets(url)} is a folder: split cuts one file")
+        raise ValueError(f"{shown(url)} is a folder: split cuts one file")
     told = next((f"{name} {found[name]}" for name in _VERSIONS if found.get(name) is not None), "")
     return found.get("size"), told
-
-
-def _without_secrets(path: str) -> str:
-    """A URL loses its query, its user and its password."""
-    return re.sub(r"(?<=://)[^/]*@", "", path.partition("?")[0]) if is_url(path) else path

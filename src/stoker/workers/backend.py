@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from stoker.memory import Packed, Slots
 from stoker.plan import Run
@@ -18,7 +18,8 @@ from stoker.workers.progress import NOT_UP, nth_batch, phase
 class Request(NamedTuple):
     """Make this run of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far.
 
-    ``left_out``: places within the batch (a run of one) whose samples are not to be touched.
+    ``left_out``: places within the batch (a run of one) whose samples are not to be touched. ``item``: what to work on,
+    where there is no dataset but a stream of items.
     """
 
     ticket: int
@@ -27,6 +28,7 @@ class Request(NamedTuple):
     slot: int
     capacity: int
     left_out: tuple[int, ...] = ()
+    item: Any = None
 
 
 class Skipped(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 from stoker.collate import collate
 from stoker.memory import Encoder, Slot, Slots
 from stoker.plan import Batch, Plan
-from stoker.sources import Fetched, Indexed, IndexedSource, SampleError
+from stoker.sources import Fetched, Indexed, IndexedSource, ItemSource, SampleError, Work
 from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
 from stoker.workers.failure import error_line
@@ -27,7 +27,7 @@ _ALIGN = 64  # where the next batch of a run may begin
 class Job:
     """All that a worker needs to know; it travels once. ``plan.length`` is the worker's own business."""
 
-    source: IndexedSource
+    source: IndexedSource | ItemSource
     plan: Plan
     collate: Callable[[list[Any]], Any] | None
     skip_errors: bool
@@ -56,7 +56,7 @@ class Worker:
         self._slots = slots
         self._generators = generators
         self._encoder = Encoder(shared=shared)
-        self._opened: tuple[Indexed, Plan] | None = None
+        self._opened: tuple[Indexed | Work, Plan] | None = None
         self._store_file = store
         self._store: Store | None = None
         self._notes: list[str] = []
@@ -66,7 +66,7 @@ class Worker:
     def length(self) -> int:
         return self.open()[0].length
 
-    def open(self, expected: int | None = None) -> tuple[Indexed, Plan]:
+    def open(self, expected: int | None = None) -> tuple[Indexed | Work, Plan]:
         """The dataset, made when first needed. One that can't be made is not tried again."""
         if self._refusal is not None:
             raise self._refusal
@@ -109,6 +109,8 @@ class Worker:
         for nth, start in enumerate(request.run.rounds, 1):
             try:
                 dataset, plan = self.open(request.length)
+                if isinstance(dataset, Work):
+                    dataset = dataset.on(request.item)
                 self.place[0] = at_batch(request.ticket, nth)
                 batch = plan.batch(request.run.epoch, start)
                 made = self._make(dataset, plan, batch, request.left_out, slot, -(-end // _ALIGN) * _ALIGN)
@@ -124,7 +126,7 @@ class Worker:
         return Answer(self.number, request.ticket, request.slot, slot.capacity, idle, results)
 
     def _make(
-        self, dataset: Indexed, plan: Plan, batch: Batch, left_out: Sequence[int], slot: Slot, offset: int
+        self, dataset: Indexed | Work, plan: Plan, batch: Batch, left_out: Sequence[int], slot: Slot, offset: int
     ) -> Made:
         begin = perf_counter_ns()
         indices = _without(left_out, plan.indices(batch))
@@ -155,7 +157,7 @@ class Worker:
         return notes
 
     def _fetch_kept(
-        self, store: Store, dataset: Indexed, epoch: int, keys: Sequence[int], indices: Sequence[int]
+        self, store: Store, dataset: Indexed | Work, epoch: int, keys: Sequence[int], indices: Sequence[int]
     ) -> Fetched:
         """From the store. Each sample that is made has a seed of its own, and belongs to no batch."""
         index_of = dict(zip(keys, indices, strict=True))
@@ -187,7 +189,7 @@ class Worker:
     def _tick(self) -> None:
         self.place[0] = waited(self.place[0])
 
-    def _fetch(self, dataset: Indexed, indices: Sequence[int]) -> Fetched:
+    def _fetch(self, dataset: Indexed | Work, indices: Sequence[int]) -> Fetched:
         if not indices:  # all were left out
             return Fetched([], [], [])
         return dataset.fetch_skipping(indices) if self._job.skip_errors else dataset.fetch(indices)

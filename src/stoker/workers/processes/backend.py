@@ -25,6 +25,7 @@ from stoker.workers.processes.records import (
     read_results,
     unpack_request,
     unpack_said,
+    write_item,
     write_left_out,
 )
 from stoker.workers.processes.service import Ends
@@ -73,11 +74,13 @@ class ProcessesBackend:
             undo.pop_all()
 
     def send(self, worker: int, request: Request) -> None:
+        kind, in_slot = Ask.RUN, len(request.left_out)
+        slot = self._slots.get(request.slot)
         if request.left_out:
-            slot = self._slots.get(request.slot)
             write_left_out(request.left_out, slot)
-            request = request._replace(capacity=slot.capacity)
-        os.write(self._requests[worker][1], pack_request(request))
+        elif request.item is not None:
+            kind, in_slot = Ask.ITEM, write_item(request.item, slot)
+        os.write(self._requests[worker][1], pack_request(request._replace(capacity=slot.capacity), kind, in_slot))
 
     def recall(self, worker: int) -> int | None:
         """Reads the worker's pipe before the worker does: whoever reads a record has it."""

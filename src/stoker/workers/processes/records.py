@@ -3,18 +3,22 @@
 A request goes into the worker's own pipe; answers, and the news of a death, into one pipe that all workers of a loader
 share. A write of up to 4 KB to a pipe is atomic, so records never mix, and what a worker said before it died is
 read before the news of its death. All that has no fixed size lies in the slot: before the work, the places to leave
-out; after it the batches of the run, errors, and behind them the table of results, one entry a batch.
+out, or the item to work on; after it the batches of the run, errors, and behind them the table of results, one entry a
+batch.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 import struct
 from array import array
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from stoker.errors import ShippingError
 from stoker.memory import Packed, Slot
+from stoker.memory.codec import dumps
 from stoker.plan import Run
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
 from stoker.workers.failure import pack_error, unpack_error
@@ -33,6 +37,7 @@ class Ask(IntEnum):
     RUN = 0
     LENGTH = 1
     STOP = 2
+    ITEM = 3
 
 
 class Say(IntEnum):
@@ -68,15 +73,15 @@ class Said(NamedTuple):
         return _SAID.pack(*self)
 
 
-def pack_request(request: Request, kind: Ask = Ask.RUN) -> bytes:
-    ticket, run, length, slot, capacity, left_out = request
-    return _REQUEST.pack(kind, ticket, slot, capacity, length, *run, len(left_out))
+def pack_request(request: Request, kind: Ask = Ask.RUN, in_slot: int = 0) -> bytes:
+    """``in_slot``: how many places to leave out, or bytes of the item, lie in the slot."""
+    ticket, run, length, slot, capacity, *_ = request
+    return _REQUEST.pack(kind, ticket, slot, capacity, length, *run, in_slot)
 
 
 def unpack_request(record: bytes) -> tuple[Ask, Request, int]:
-    """The third: how many places ``read_left_out`` has to fill in."""
-    kind, ticket, slot, capacity, length, epoch, start, stride, size, left_out = _REQUEST.unpack(record)
-    return Ask(kind), Request(ticket, Run(epoch, start, stride, size), length, slot, capacity), left_out
+    kind, ticket, slot, capacity, length, epoch, start, stride, size, in_slot = _REQUEST.unpack(record)
+    return Ask(kind), Request(ticket, Run(epoch, start, stride, size), length, slot, capacity), in_slot
 
 
 def write_left_out(places: tuple[int, ...], slot: Slot) -> None:
@@ -86,6 +91,23 @@ def write_left_out(places: tuple[int, ...], slot: Slot) -> None:
 
 def read_left_out(count: int, slot: Slot) -> tuple[int, ...]:
     return tuple(array("q", slot.view().buffer[: 8 * count].tobytes()))
+
+
+def write_item(item: Any, slot: Slot) -> int:
+    """Gives its length."""
+    try:
+        told = dumps(item)
+    except Exception as error:
+        raise ShippingError(
+            f"an item, a {type(item).__name__}, cannot be pickled, so it cannot be sent to worker processes: "
+            f"{type(error).__name__}: {error}. Let the items be names or numbers, and open things in the work; or use "
+            f"workers=stoker.Threads(n)"
+        ) from error
+    return _append(slot, 0, told)
+
+
+def read_item(nbytes: int, slot: Slot) -> Any:
+    return pickle.loads(slot.view().buffer[:nbytes].tobytes())
 
 
 def unpack_said(records: bytes) -> list[Said]:

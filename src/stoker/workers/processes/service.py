@@ -21,6 +21,7 @@ from stoker.workers.processes.records import (
     Ask,
     Said,
     Say,
+    read_item,
     read_left_out,
     unpack_request,
     write_results,
@@ -53,10 +54,10 @@ def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
         record = _next_record(ends.requests)
         if record is None:
             return
-        kind, request, left_out = unpack_request(record)
+        kind, request, in_slot = unpack_request(record)
         if kind is Ask.STOP:
             return
-        os.write(ends.answers, service.answer(kind, request, left_out).pack())
+        os.write(ends.answers, service.answer(kind, request, in_slot).pack())
 
 
 class _Service:
@@ -79,14 +80,16 @@ class _Service:
         assert self._refusal is not None
         self._refusal.add_note(f"stoker: in worker {number}, while it unpacked or made the dataset")
 
-    def answer(self, kind: Ask, request: Request, left_out: int) -> Said:
+    def answer(self, kind: Ask, request: Request, in_slot: int) -> Said:
         slot = self._slots.get(request.slot, request.capacity)
-        if left_out:
-            request = request._replace(left_out=read_left_out(left_out, slot))
         try:
             if self._worker is None:
                 assert self._refusal is not None
                 raise self._refusal
+            if kind is Ask.ITEM:
+                request = request._replace(item=read_item(in_slot, slot))
+            elif in_slot:
+                request = request._replace(left_out=read_left_out(in_slot, slot))
             if kind is Ask.LENGTH:
                 return Said(Say.LENGTH, self._number, value=self._worker.length())
             answer = self._worker.run(request)

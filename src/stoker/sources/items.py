@@ -1,0 +1,132 @@
+"""Items: what a stream's consumer pulls from any iterable, and its workers do their work on, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+from stoker.errors import StateError
+from stoker.plan import Run
+from stoker.sources.indexed import Fetched, SampleError
+
+ENDLESS = 2**62  # the length of a plan whose items nobody has counted
+
+_QUICK_NS = 1_000_000
+
+
+class Items:
+    """Numbers the items as it pulls them, and keeps each until it is delivered: a worker may die over it."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = items
+        self._iterator: Iterator[Any] | None = None
+        self._pulled = 0
+        self._kept: dict[int, Any] = {}
+        self._taken: frozenset[int] = frozenset()
+        self._error: Exception | None = None
+
+    def __getitem__(self, number: int) -> Any:
+        return self._kept[number]
+
+    def delivered(self, number: int) -> None:
+        """Nobody will ask for it again."""
+        self._kept.pop(number, None)
+
+    def seek(self, position: int, taken: set[int]) -> None:
+        """The next are those from ``position`` on, but for those taken.
+
+        Raises:
+            StateError: They were pulled before, and what gave them gives each but once.
+        """
+        self._taken = frozenset(taken)
+        self._kept = {n: item for n, item in self._kept.items() if n >= position and n not in taken}
+        if any(n not in self._kept and n not in taken for n in range(position, self._pulled)):
+            self._begin_anew(position)
+        while self._pulled < position and self._pull() is not None:
+            self.delivered(self._pulled - 1)
+
+    def runs(self) -> Iterator[Run | None]:
+        """One for each item. None after one that was slow to come: first let it be seen what has happened meanwhile."""
+        yield from [Run(0, number, 1) for number in sorted(self._kept)]
+        while True:
+            began = perf_counter_ns()
+            number = self._pull()
+            if number is None:
+                return
+            if number in self._taken:
+                self.delivered(number)
+            else:
+                yield Run(0, number, 1)
+            if perf_counter_ns() - began > _QUICK_NS:
+                yield None
+
+    def raise_error(self) -> None:
+        """If the items ended with an error: it comes after all results that came before it, once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _pull(self) -> int | None:
+        if self._iterator is None:
+            self._iterator = iter(self._items)
+        try:
+            item = next(self._iterator)
+        except StopIteration:
+            return None
+        except Exception as error:
+            error.add_note(f"stoker: the items raised it, when item {self._pulled} was asked for")
+            self._error = error
+            self._iterator = iter(())
+            return None
+        self._kept[self._pulled] = item
+        self._pulled += 1
+        return self._pulled - 1
+
+    def _begin_anew(self, position: int) -> None:
+        if iter(self._items) is self._items:
+            raise StateError(
+                f"item {position} is to come next, but {self._pulled} were pulled already, from an iterator that gives "
+                f"each once: make a new stream with new items, and load the state into that"
+            )
+        self._iterator, self._pulled, self._kept = None, 0, {}
+
+
+@dataclass(frozen=True)
+class ItemSource:
+    """What is done with an item, as it travels to workers."""
+
+    dataset: Callable[[Any], Any]
+
+    def open(self) -> Work:
+        return Work(self.dataset)
+
+
+class Work:
+    """What a worker does with items."""
+
+    length = ENDLESS
+
+    def __init__(self, work: Callable[[Any], Any], item: Any = None) -> None:
+        self._work, self._item = work, item
+
+    def on(self, item: Any) -> Work:
+        return Work(self._work, item)
+
+    def sample(self, number: int) -> Any:
+        try:
+            return self._work(self._item)
+        except Exception as error:
+            error.add_note(f"stoker: work(item) raised it, over item {number}")
+            raise
+
+    def fetch(self, numbers: Sequence[int]) -> Fetched:
+        (number,) = numbers
+        return Fetched([self.sample(number)], numbers, [])
+
+    def fetch_skipping(self, numbers: Sequence[int]) -> Fetched:
+        try:
+            return self.fetch(numbers)
+        except (Exception, SystemExit) as error:
+            return Fetched([], [], [SampleError(numbers[0], error)])

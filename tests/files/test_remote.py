@@ -1,0 +1,173 @@
+"""Files on servers: an S3 that moto plays, and a web server, both in processes of their own on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import re
+import subprocess
+import sys
+import traceback
+
+import fsspec
+import fsspec.asyn
+import pytest
+import s3fs
+
+from stoker.errors import ChunkError
+from stoker.sources.files.listing import list_files
+from stoker.sources.files.readers import count_samples, read_chunk
+from tests.files.forms import COMPRESSIONS, FORMS, expected, plain, rows
+
+SAMPLES = rows(5)
+NAMES = ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.tar", "e.tar.zst", "f.arrow", "g.npz"]
+KEY, SECRET = "AKIDOFNOBODY", "s3cretOfNobody"
+
+
+def content(name):
+    form, _, compression = name.partition(".")[2].partition(".")
+    return COMPRESSIONS["." + compression if compression else ""](FORMS[form](SAMPLES))
+
+
+def form(name):
+    return name.split(".")[1]
+
+
+@contextlib.contextmanager
+def serving(*arguments, told):
+    """A server in another process; gives the port that it tells."""
+    command = [sys.executable, "-u", "-m", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        try:
+            found = next(filter(None, (re.search(told, line) for line in server.stdout)))
+            yield int(found[1])
+        finally:
+            server.kill()
+
+
+@pytest.fixture(scope="module")
+def loop():
+    """The thread of fsspec, which stays for the life of the process."""
+    return fsspec.asyn.get_loop()
+
+
+@pytest.fixture(scope="module")
+def s3_port(loop):
+    with serving("moto.server", "-H", "127.0.0.1", "-p", "0", told=r"127\.0\.0\.1:(\d+)") as port:
+        yield port
+
+
+@pytest.fixture
+def s3(s3_port, monkeypatch):
+    """A bucket with files, whose credentials are where fsspec and S3 look for them."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setitem(fsspec.config.conf, "s3", {"endpoint_url": f"http://127.0.0.1:{s3_port}"})
+    system = fsspec.filesystem("s3")
+    system.mkdir("bucket")
+    for name in NAMES:
+        system.pipe(f"bucket/data/{name}", content(name))
+    system.pipe("bucket/data/_SUCCESS", b"")
+    yield system
+    system.rm("bucket", recursive=True)
+    del system
+    forget(s3fs.S3FileSystem)
+
+
+@pytest.fixture
+def web(loop, tmp_path):
+    """The address of a web server with files."""
+    (tmp_path / "data").mkdir()
+    for name in NAMES:
+        (tmp_path / "data" / name).write_bytes(content(name))
+    (tmp_path / "data" / "half.jsonl.gz").write_bytes(content("b.jsonl.gz")[:-5])
+    with serving("http.server", "0", "-b", "127.0.0.1", "-d", str(tmp_path), told=r"port (\d+)") as port:
+        yield f"127.0.0.1:{port}/data"
+        forget(fsspec.get_filesystem_class("http"))
+
+
+def forget(system):
+    """Closes the connections that fsspec keeps."""
+    system.clear_instance_cache()
+    gc.collect()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_in_a_bucket(s3, name):
+    url = f"s3://bucket/data/{name}"
+    assert plain(read_chunk(url)) == expected(form(name), SAMPLES)
+    assert count_samples(url) == len(SAMPLES)
+
+
+@pytest.mark.parametrize("pattern", ["s3://bucket/data", "s3://bucket/data/", "s3://bucket", "s3://bucket/*/?.*"])
+def test_a_bucket_is_listed(s3, pattern):
+    listing = list_files(pattern)
+    assert list(listing) == [f"s3://bucket/data/{name}" for name in NAMES]
+    assert listing.sizes.tolist() == [len(content(name)) for name in NAMES]
+    assert list_files(pattern).changes_since(listing) is None
+    s3.pipe("bucket/data/a.jsonl", FORMS["jsonl"](SAMPLES).replace(b"4", b"5"))
+    s3.invalidate_cache()
+    assert str(list_files(pattern).changes_since(listing)) == "1 file changed (a.jsonl)"
+
+
+def test_the_stamp_does_not_depend_on_how_a_file_was_found(s3):
+    folder, single = list_files("s3://bucket/data"), list_files([f"s3://bucket/data/{name}" for name in NAMES])
+    assert folder.stamps.tolist() == single.stamps.tolist()
+    assert single.changes_since(folder) is None
+
+
+def test_what_is_not_in_the_bucket(s3):
+    for what in (read_chunk, count_samples, list_files):
+        with pytest.raises(FileNotFoundError, match=r"s3://bucket/none\.jsonl"):
+            what("s3://bucket/none.jsonl")
+    with pytest.raises(FileNotFoundError, match="no files in"):
+        list_files("s3://bucket/*.none")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_on_the_web(web, name):
+    url = f"http://{web}/{name}?signature=x"
+    assert plain(read_chunk(url)) == expected(form(name), SAMPLES)
+    assert count_samples(url) == len(SAMPLES)
+
+
+def test_the_web_is_listed(web):
+    listing = list_files(f"http://{web}/?.*")
+    assert list(listing) == [f"http://{web}/{name}" for name in NAMES]
+    assert list(list_files(f"http://{web}/")) == [f"http://{web}/{name}" for name in sorted([*NAMES, "half.jsonl.gz"])]
+    signed = list_files(f"http://{web}/a.jsonl?signature=x")
+    assert list(signed) == [f"http://{web}/a.jsonl?signature=x"]
+    assert signed.sizes.tolist() == [len(content("a.jsonl"))]
+
+
+@pytest.mark.parametrize("what", [read_chunk, count_samples, list_files])
+@pytest.mark.parametrize("name", ["none.jsonl", "half.jsonl.gz", "half.jsonl.gz/*", "a.parquet", "a.tar.xz"])
+def test_no_error_tells_a_secret_of_a_url(web, what, name):
+    told = failure(what, f"http://user:{SECRET}@{web}/{name}?token={KEY}")
+    assert SECRET not in told
+    assert KEY not in told
+
+
+def test_no_error_tells_a_secret_of_the_environment(s3):
+    s3.pipe("bucket/data/half.jsonl.gz", content("b.jsonl.gz")[:-5])
+    for what in (read_chunk, count_samples, list_files):
+        for url in ("s3://bucket/data/half.jsonl.gz", "s3://bucket/none.jsonl", "s3://none/*", "s3://none/a.parquet"):
+            told = failure(what, url)
+            assert SECRET not in told
+            assert KEY not in told
+
+
+def failure(what, url):
+    """All that a user would see of the error, if there is one."""
+    try:
+        what(url)
+    except (ChunkError, OSError, ValueError) as error:
+        lines = traceback.format_exception(error)
+        return "".join(line for line in lines if "what(url)" not in line)
+    return ""
+
+
+def test_half_a_file_on_the_web_is_an_error(web):
+    with pytest.raises(ChunkError, match=rf"cannot read http://{web}/half\.jsonl\.gz at line .* ends at byte"):
+        read_chunk(f"http://{web}/half.jsonl.gz?token={KEY}")
