@@ -17,6 +17,7 @@ from stoker.errors import (
 from stoker.loader import Loader
 from stoker.observe import Stats, WorkerStats
 from stoker.sources.chunks import Chunks
+from stoker.splitting import split
 from stoker.stores import Cache, Rotation
 from stoker.streams import Stream, stream
 from stoker.workers import Inline, Processes, Threads
@@ -46,5 +47,6 @@ __all__ = [
     "WorkerDied",
     "WorkerStats",
     "pad",
+    "split",
     "stream",
 ]

@@ -37,10 +37,15 @@ def needed(module: str, why: str) -> Any:
 
 def open_file(path: str) -> BinaryIO:
     """The file, uncompressed, to be read from its beginning."""
+    return uncompressed(open_raw(path), path)
+
+
+def uncompressed(raw: BinaryIO, path: str) -> BinaryIO:
+    """What ``raw`` holds, by the ending of ``path``: ``raw`` itself, or a reader that closes it."""
     decompressor = _DECOMPRESSORS.get(ending(path)[1])
     if decompressor is None:
-        return open_raw(path)
-    return cast(BinaryIO, io.BufferedReader(Uncompressed(open_raw(path), decompressor), BLOCK_BYTES))
+        return raw
+    return cast(BinaryIO, io.BufferedReader(Uncompressed(raw, decompressor), BLOCK_BYTES))
 
 
 def open_raw(path: str) -> BinaryIO:
@@ -84,11 +89,15 @@ def scheme(path: str) -> str:
 
 def ending(path: str) -> tuple[str, str]:
     """What says how to read it, and how it is compressed: ``("jsonl", ".gz")`` of ``a.jsonl.gz``."""
-    name = os.path.basename(_inmost(path) if is_url(path) else path).lower()
-    stem, suffix = os.path.splitext(name)
+    stem, suffix = os.path.splitext(base_name(path).lower())
     if suffix not in _DECOMPRESSORS:
         return suffix.lstrip("."), ""
     return os.path.splitext(stem)[1].lstrip("."), suffix
+
+
+def base_name(path: str) -> str:
+    """The file's name, without its folders."""
+    return os.path.basename(_inmost(path) if is_url(path) else path)
 
 
 def _inmost(url: str) -> str:
