@@ -11,13 +11,16 @@ import traceback
 
 import fsspec
 import fsspec.asyn
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import s3fs
 
 from stoker.errors import ChunkError
 from stoker.sources.files.listing import list_files
 from stoker.sources.files.readers import count_samples, read_chunk
-from tests.files.forms import COMPRESSIONS, FORMS, expected, plain, rows
+from tests.files.forms import COMPRESSIONS, FORMS, expected, npy, plain, rows, tar
 
 SAMPLES = rows(5)
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.tar", "e.tar.zst", "f.arrow", "g.npz"]
@@ -130,6 +133,22 @@ def test_files_on_the_web(web, name):
     url = f"http://{web}/{name}?signature=x"
     assert plain(read_chunk(url)) == expected(form(name), SAMPLES)
     assert count_samples(url) == len(SAMPLES)
+
+
+@pytest.mark.parametrize("name", ["big.npz", "big.npy", "big.jsonl", "big.tar", "big.parquet"])
+def test_a_large_file_of_a_server_that_gives_whole_files_only(web, tmp_path, name):
+    numbers = np.random.default_rng(0).integers(0, 1 << 60, 900_000).reshape(9, -1)
+    path = tmp_path / "data" / name
+    if form(name) == "npz":
+        np.savez(path, x=numbers)
+    elif form(name) == "parquet":
+        pyarrow.parquet.write_table(pa.table({"x": list(numbers)}), path, compression="none")
+    else:
+        forms = {"npy": npy, "jsonl": lambda rows: b"\n".join(b"%a" % row.tolist() for row in rows)}
+        forms["tar"] = lambda rows: tar([(f"{i}.npy", npy(row)) for i, row in enumerate(rows)])
+        path.write_bytes(forms[form(name)](numbers))
+    assert path.stat().st_size > 5 << 20, "one piece, as fsspec reads it"
+    assert count_samples(f"http://{web}/{name}") == len(read_chunk(f"http://{web}/{name}")) == 9
 
 
 def test_the_web_is_listed(web):
