@@ -78,16 +78,29 @@ def s3(s3_port, monkeypatch):
     forget(s3fs.S3FileSystem)
 
 
-@pytest.fixture
-def web(loop, tmp_path):
-    """The address of a web server with files."""
-    (tmp_path / "data").mkdir()
+@pytest.fixture(scope="module")
+def web_folder(tmp_path_factory):
+    """What the web server shows."""
+    folder = tmp_path_factory.mktemp("web") / "data"
+    folder.mkdir()
     for name in NAMES:
-        (tmp_path / "data" / name).write_bytes(content(name))
-    (tmp_path / "data" / "half.jsonl.gz").write_bytes(content("b.jsonl.gz")[:-5])
-    with serving("http.server", "0", "-b", "127.0.0.1", "-d", str(tmp_path), told=r"port (\d+)") as port:
-        yield f"127.0.0.1:{port}/data"
-        forget(fsspec.get_filesystem_class("http"))
+        (folder / name).write_bytes(content(name))
+    (folder / "half.jsonl.gz").write_bytes(content("b.jsonl.gz")[:-5])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def web_port(loop, web_folder):
+    arguments = ("http.server", "0", "-b", "127.0.0.1", "-d", str(web_folder.parent))
+    with serving(*arguments, told=r"port (\d+)") as port:
+        yield port
+
+
+@pytest.fixture
+def web(web_port):
+    """The address of the files on the web."""
+    yield f"127.0.0.1:{web_port}/data"
+    forget(fsspec.get_filesystem_class("http"))
 
 
 def forget(system):
@@ -109,8 +122,8 @@ def test_a_bucket_is_listed(s3, pattern):
     assert list(listing) == [f"s3://bucket/data/{name}" for name in NAMES]
     assert listing.sizes.tolist() == [len(content(name)) for name in NAMES]
     assert list_files(pattern).changes_since(listing) is None
-    s3.pipe("bucket/data/a.jsonl", FORMS["jsonl"](SAMPLES).replace(b"4", b"5"))
-    s3.invalidate_cache()
+    another = s3fs.S3FileSystem(skip_instance_cache=True)
+    another.pipe("bucket/data/a.jsonl", FORMS["jsonl"](SAMPLES).replace(b"4", b"5"))
     assert str(list_files(pattern).changes_since(listing)) == "1 file changed (a.jsonl)"
 
 
@@ -136,9 +149,9 @@ def test_files_on_the_web(web, name):
 
 
 @pytest.mark.parametrize("name", ["big.npz", "big.npy", "big.jsonl", "big.tar", "big.parquet"])
-def test_a_large_file_of_a_server_that_gives_whole_files_only(web, tmp_path, name):
+def test_a_large_file_of_a_server_that_gives_whole_files_only(web, web_folder, name):
     numbers = np.random.default_rng(0).integers(0, 1 << 60, 900_000).reshape(9, -1)
-    path = tmp_path / "data" / name
+    path = web_folder / name
     if form(name) == "npz":
         np.savez(path, x=numbers)
     elif form(name) == "parquet":
@@ -149,6 +162,7 @@ def test_a_large_file_of_a_server_that_gives_whole_files_only(web, tmp_path, nam
         path.write_bytes(forms[form(name)](numbers))
     assert path.stat().st_size > 5 << 20, "one piece, as fsspec reads it"
     assert count_samples(f"http://{web}/{name}") == len(read_chunk(f"http://{web}/{name}")) == 9
+    path.unlink()
 
 
 def test_the_web_is_listed(web):

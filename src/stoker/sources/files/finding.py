@@ -131,6 +131,7 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 def _infos(system: Any, name: str, inmost: str) -> dict[str, Any]:
+    system.invalidate_cache()  # of what it listed before: others may have written since
     is_web = inmost.startswith(("http://", "https://"))  # where "?" begins a query
     if "*" in name or "[" in name or ("?" in name and not is_web):
         return dict(system.glob(name, detail=True))
@@ -147,10 +148,8 @@ def _telling(url: str, ask: Callable[[], Any]) -> Any:
         return ask()
     except FileNotFoundError:
         raise _nowhere(url) from None
-    except (ImportError, ValueError) as error:
-        raise type(error)(f"{shown(url)}: {without_secrets(str(error))}") from None
     except Exception as error:
-        kind = PermissionError if isinstance(error, PermissionError) else OSError
+        kind = next((kind for kind in (PermissionError, ImportError, ValueError) if isinstance(error, kind)), OSError)
         raise kind(f"cannot list {shown(url)}: {type(error).__name__}: {without_secrets(str(error))}") from None
 
 
