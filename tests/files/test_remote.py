@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
+import socket
 import subprocess
 import sys
 import traceback
@@ -201,6 +202,18 @@ def failure(what, url):
     return ""
 
 
+def test_a_server_that_does_not_answer_is_not_a_file_that_is_not_there(loop):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # bound, but not listening
+        url = f"http://user:{SECRET}@127.0.0.1:{nobody.getsockname()[1]}/a.jsonl"
+        with pytest.raises(OSError, match=r"cannot list http://127.*/a\.jsonl: ClientConnector") as caught:
+            list_files(url)
+        with pytest.raises(ChunkError, match=r"a\.jsonl: ClientConnector"):
+            read_chunk(url)
+    assert not isinstance(caught.value, FileNotFoundError)
+    forget(fsspec.get_filesystem_class("http"))
+
+
 def test_half_a_file_on_the_web_is_an_error(web):
-    with pytest.raises(ChunkError, match=rf"cannot read http://{web}/half\.jsonl\.gz at line .* ends at byte"):
+    with pytest.raises(ChunkError, match=rf"cannot read http://{web}/half\.jsonl\.gz.* ends at byte"):
         read_chunk(f"http://{web}/half.jsonl.gz?token={KEY}")
