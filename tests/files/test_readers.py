@@ -243,6 +243,22 @@ def test_samples_of_a_tar_that_are_mixed_up(tmp_path, what, names, told):
         what(path)
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b/a", "b.c/d"]), st.sampled_from(["x", "y.x", "TXT"])), unique=True),
+    st.sampled_from(["", ".gz", ".zst"]),
+)
+def test_a_tar_is_grouped_as_a_naive_model_does(tmp_path_factory, members, compression):
+    members.sort(key=lambda member: member[0])
+    data = tar([(f"{key}.{kind}", key.encode()) for key, kind in members])
+    path = written(tmp_path_factory.mktemp("tars"), f"a.tar{compression}", COMPRESSIONS[compression](data))
+    model = {}
+    for key, kind in members:
+        value = key if kind == "TXT" else key.encode()
+        model.setdefault(key, {"__key__": key})[kind.lower()] = value
+    assert read_chunk(path) == list(model.values())
+    assert count_samples(path) == len(model)
+
+
 def test_an_unknown_ending_says_what_to_do():
     for what in (read_chunk, count_samples):
         with pytest.raises(ValueError, match=r"x/a\.dat\.gz: .*\.jsonl.*read=function"):
@@ -318,6 +334,24 @@ def test_columns_that_fit_in_no_array_are_joined_as_lists():
 def test_columns_with_other_keys_are_not_joined():
     with pytest.raises(ChunkError, match="'x', 'y' in one file, a bare array in another"):
         Columns.joined([Columns({"x": [1], "y": [2]}), Columns({None: np.ones(1)})])
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("zstandard", "a.jsonl.zst"),
+        ("pyarrow", "a.parquet"),
+        ("PIL.Image", "a.tar"),
+        ("fsspec.core", "memory://a.jsonl"),
+    ],
+)
+def test_a_library_that_is_not_installed_is_named(tmp_path, monkeypatch, module, name):
+    (tmp_path / "a.jsonl.zst").write_bytes(COMPRESSIONS[".zst"](b"1\n"))
+    (tmp_path / "a.parquet").write_bytes(b"")
+    (tmp_path / "a.tar").write_bytes(tar([("a.png", image("PNG"))]))
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"needs {module.partition('.')[0]}: pip install 'stoker\[files\]'"):
+        read_chunk(name if "://" in name else str(tmp_path / name))
 
 
 def test_importing_the_readers_imports_nothing_heavy():

@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
+import socket
 import subprocess
 import sys
 import traceback
 
 import fsspec
 import fsspec.asyn
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import s3fs
 
 from stoker.errors import ChunkError
 from stoker.sources.files.listing import list_files
 from stoker.sources.files.readers import count_samples, read_chunk
-from tests.files.forms import COMPRESSIONS, FORMS, expected, plain, rows
+from tests.files.forms import COMPRESSIONS, FORMS, expected, npy, plain, rows, tar
 
 SAMPLES = rows(5)
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.tar", "e.tar.zst", "f.arrow", "g.npz"]
@@ -75,16 +79,29 @@ def s3(s3_port, monkeypatch):
     forget(s3fs.S3FileSystem)
 
 
-@pytest.fixture
-def web(loop, tmp_path):
-    """The address of a web server with files."""
-    (tmp_path / "data").mkdir()
+@pytest.fixture(scope="module")
+def web_folder(tmp_path_factory):
+    """What the web server shows."""
+    folder = tmp_path_factory.mktemp("web") / "data"
+    folder.mkdir()
     for name in NAMES:
-        (tmp_path / "data" / name).write_bytes(content(name))
-    (tmp_path / "data" / "half.jsonl.gz").write_bytes(content("b.jsonl.gz")[:-5])
-    with serving("http.server", "0", "-b", "127.0.0.1", "-d", str(tmp_path), told=r"port (\d+)") as port:
-        yield f"127.0.0.1:{port}/data"
-        forget(fsspec.get_filesystem_class("http"))
+        (folder / name).write_bytes(content(name))
+    (folder / "half.jsonl.gz").write_bytes(content("b.jsonl.gz")[:-5])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def web_port(loop, web_folder):
+    arguments = ("http.server", "0", "-b", "127.0.0.1", "-d", str(web_folder.parent))
+    with serving(*arguments, told=r"port (\d+)") as port:
+        yield port
+
+
+@pytest.fixture
+def web(web_port):
+    """The address of the files on the web."""
+    yield f"127.0.0.1:{web_port}/data"
+    forget(fsspec.get_filesystem_class("http"))
 
 
 def forget(system):
@@ -106,8 +123,8 @@ def test_a_bucket_is_listed(s3, pattern):
     assert list(listing) == [f"s3://bucket/data/{name}" for name in NAMES]
     assert listing.sizes.tolist() == [len(content(name)) for name in NAMES]
     assert list_files(pattern).changes_since(listing) is None
-    s3.pipe("bucket/data/a.jsonl", FORMS["jsonl"](SAMPLES).replace(b"4", b"5"))
-    s3.invalidate_cache()
+    another = s3fs.S3FileSystem(skip_instance_cache=True)
+    another.pipe("bucket/data/a.jsonl", FORMS["jsonl"](SAMPLES).replace(b"4", b"5"))
     assert str(list_files(pattern).changes_since(listing)) == "1 file changed (a.jsonl)"
 
 
@@ -130,6 +147,23 @@ def test_files_on_the_web(web, name):
     url = f"http://{web}/{name}?signature=x"
     assert plain(read_chunk(url)) == expected(form(name), SAMPLES)
     assert count_samples(url) == len(SAMPLES)
+
+
+@pytest.mark.parametrize("name", ["big.npz", "big.npy", "big.jsonl", "big.tar", "big.parquet"])
+def test_a_large_file_of_a_server_that_gives_whole_files_only(web, web_folder, name):
+    numbers = np.random.default_rng(0).integers(0, 1 << 60, 900_000).reshape(9, -1)
+    path = web_folder / name
+    if form(name) == "npz":
+        np.savez(path, x=numbers)
+    elif form(name) == "parquet":
+        pyarrow.parquet.write_table(pa.table({"x": list(numbers)}), path, compression="none")
+    else:
+        forms = {"npy": npy, "jsonl": lambda rows: b"\n".join(b"%a" % row.tolist() for row in rows)}
+        forms["tar"] = lambda rows: tar([(f"{i}.npy", npy(row)) for i, row in enumerate(rows)])
+        path.write_bytes(forms[form(name)](numbers))
+    assert path.stat().st_size > 5 << 20, "one piece, as fsspec reads it"
+    assert count_samples(f"http://{web}/{name}") == len(read_chunk(f"http://{web}/{name}")) == 9
+    path.unlink()
 
 
 def test_the_web_is_listed(web):
@@ -168,6 +202,18 @@ def failure(what, url):
     return ""
 
 
+def test_a_server_that_does_not_answer_is_not_a_file_that_is_not_there(loop):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # bound, but not listening
+        url = f"http://user:{SECRET}@127.0.0.1:{nobody.getsockname()[1]}/a.jsonl"
+        with pytest.raises(OSError, match=r"cannot list http://127.*/a\.jsonl: ClientConnector") as caught:
+            list_files(url)
+        with pytest.raises(ChunkError, match=r"a\.jsonl: ClientConnector"):
+            read_chunk(url)
+    assert not isinstance(caught.value, FileNotFoundError)
+    forget(fsspec.get_filesystem_class("http"))
+
+
 def test_half_a_file_on_the_web_is_an_error(web):
-    with pytest.raises(ChunkError, match=rf"cannot read http://{web}/half\.jsonl\.gz at line .* ends at byte"):
+    with pytest.raises(ChunkError, match=rf"cannot read http://{web}/half\.jsonl\.gz.* ends at byte"):
         read_chunk(f"http://{web}/half.jsonl.gz?token={KEY}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, BinaryIO
+from typing import IO
 
 import numpy as np
 
 from stoker.sources.files.columns import Array, Columns
-from stoker.sources.files.opening import open_file
+from stoker.sources.files.opening import ending, open_file, open_pieces
 from stoker.sources.files.place import Place
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -21,28 +20,31 @@ _ZIP_END_BYTES = 22  # of the record that ends an archive, without a comment
 def read_npy(path: str, place: Place) -> Columns:
     """The rows of one array."""
     with open_file(path) as file:
-        return Columns({None: parse_npy(file)})
+        array = parse_npy(file)
+        if file.read(1):
+            raise ValueError(f"there is more behind the array of shape {array.shape}: a .npy file holds one array")
+    return Columns({None: array})
 
 
 def read_npz(path: str, place: Place) -> Columns:
     """A column for each array."""
-    with _archive(path) as archive:
+    with open_file(path) as file, _archive(io.BytesIO(file.read())) as archive:
         return Columns({name: parse_npy(io.BytesIO(archive.read(at))) for name, at in _members(archive, place)})
 
 
 def count_npy(path: str, place: Place) -> int:
     """The number of rows, by the header."""
-    with open_file(path) as file:
+    with open_pieces(path) as file:
         return _rows(file)
 
 
 def count_npz(path: str, place: Place) -> int:
     """The number of rows, by the headers."""
     counts: dict[str, int] = {}
-    with _archive(path) as archive:
+    with open_pieces(path) as file, _archive(io.BytesIO(file.read()) if ending(path)[1] else file) as archive:
         for name, at in _members(archive, place):
-            with archive.open(at) as file:
-                counts[name] = _rows(file)
+            with archive.open(at) as member:
+                counts[name] = _rows(member)
     place.where = ""
     return len(Columns({name: np.broadcast_to(np.int8(0), count) for name, count in counts.items()}))
 
@@ -64,13 +66,10 @@ def _rows(file: IO[bytes]) -> int:
     return shape[0]
 
 
-@contextmanager
-def _archive(path: str) -> Iterator[zipfile.ZipFile]:
-    with open_file(path) as file:
-        seekable = file if _knows_its_end(file) else io.BytesIO(file.read())
-        with zipfile.ZipFile(seekable) as archive:
-            _check_count(seekable, archive)
-            yield archive
+def _archive(file: IO[bytes]) -> zipfile.ZipFile:
+    archive = zipfile.ZipFile(file)
+    _check_count(file, archive)
+    return archive
 
 
 def _check_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
@@ -80,14 +79,6 @@ def _check_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     found = len(archive.infolist())
     if told != found & 0xFFFF:
         raise ValueError(f"it has {found:,} arrays, where the end of the file says {told:,}")
-
-
-def _knows_its_end(file: BinaryIO) -> bool:
-    try:
-        file.seek(0, io.SEEK_END)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _members(archive: zipfile.ZipFile, place: Place) -> Iterator[tuple[str, zipfile.ZipInfo]]:

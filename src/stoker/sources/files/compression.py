@@ -22,7 +22,7 @@ class Uncompressed(io.RawIOBase):
         self._begin()
 
     def _begin(self) -> None:
-        self._stream = self._new()
+        self._stream: Any = None
         self._unread = b""  # compressed, behind the end of a stream
         self._ready = memoryview(b"")
         self._consumed = self._position = 0
@@ -82,6 +82,7 @@ class Uncompressed(io.RawIOBase):
 
     def _feed(self, block: bytes) -> None:
         self._fresh = False
+        self._stream = self._stream or self._new()
         try:
             self._ready = memoryview(self._stream.decompress(block))
         except Exception as error:
@@ -89,7 +90,7 @@ class Uncompressed(io.RawIOBase):
             raise OSError(f"the compressed data is damaged {where}: {error}") from error
         if self._stream.eof:
             self._unread = self._stream.unused_data
-            self._stream = self._new()
+            self._stream = None
             self._fresh = True
 
     def _check_end(self) -> None:

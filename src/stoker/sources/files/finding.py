@@ -131,6 +131,7 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 def _infos(system: Any, name: str, inmost: str) -> dict[str, Any]:
+    system.invalidate_cache()  # of what it listed before: others may have written since
     is_web = inmost.startswith(("http://", "https://"))  # where "?" begins a query
     if "*" in name or "[" in name or ("?" in name and not is_web):
         return dict(system.glob(name, detail=True))
@@ -145,13 +146,19 @@ def _telling(url: str, ask: Callable[[], Any]) -> Any:
     """What the file system answers; its errors may hold secrets, and are told without them."""
     try:
         return ask()
-    except FileNotFoundError:
-        raise _nowhere(url) from None
-    except (ImportError, ValueError) as error:
-        raise type(error)(f"{shown(url)}: {without_secrets(str(error))}") from None
     except Exception as error:
-        kind = PermissionError if isinstance(error, PermissionError) else OSError
-        raise kind(f"cannot list {shown(url)}: {type(error).__name__}: {without_secrets(str(error))}") from None
+        reason = _reason(error)
+        if isinstance(reason, FileNotFoundError):
+            raise _nowhere(url) from None
+        kind = next((kind for kind in (PermissionError, ImportError, ValueError) if isinstance(reason, kind)), OSError)
+        raise kind(f"cannot list {shown(url)}: {type(reason).__name__}: {without_secrets(str(reason))}") from None
+
+
+def _reason(error: BaseException) -> BaseException:
+    """What went wrong: fsspec says "not found" also of web servers that do not answer, or refuse."""
+    cause = error.__cause__
+    is_answer = isinstance(cause, OSError) or hasattr(cause, "status")
+    return cause if isinstance(error, FileNotFoundError) and cause is not None and is_answer else error
 
 
 def _nowhere(path: str) -> FileNotFoundError:

@@ -27,7 +27,7 @@ def read_json(path: str, place: Place) -> list[Any]:
                     samples.append(decode(line))
                 byte += len(line)
     except Exception as error:
-        place.where = f"line {max(number, 1):,}, byte {byte:,}"
+        place.where = f"line {number:,}, byte {byte:,}" if number else ""
         if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):
             error.add_note("A file of JSON holds one value a line; for any other give read=function")
         raise

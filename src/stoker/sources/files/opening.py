@@ -36,8 +36,13 @@ def needed(module: str, why: str) -> Any:
 
 
 def open_file(path: str) -> BinaryIO:
-    """The file, uncompressed, to be read from its beginning."""
-    return uncompressed(open_raw(path), path)
+    """The file, uncompressed, to be read whole: one that is far away is fetched at once, in one request."""
+    return uncompressed(io.BytesIO(_fetched(path)) if is_url(path) else open_raw(path), path)
+
+
+def open_pieces(path: str) -> BinaryIO:
+    """The file, uncompressed, for those who need little of it: what they read of one far away is fetched then."""
+    return open_file(path) if ending(path)[1] or not is_url(path) else open_raw(path)
 
 
 def uncompressed(raw: BinaryIO, path: str) -> BinaryIO:
@@ -59,6 +64,17 @@ def open_raw(path: str) -> BinaryIO:
         raise missing(path) from None  # the original may tell secrets
     weakref.finalize(file, id, system)  # holds on to it: an archive that nobody holds closes, with the files in it
     return cast(BinaryIO, file)
+
+
+def _fetched(url: str) -> bytes:
+    if "::" in url:  # through a cache or out of an archive, which cat_file may pass by
+        with open_raw(url) as file:
+            return file.read()
+    system, name = file_system(url)
+    try:
+        return bytes(system.cat_file(name))
+    except FileNotFoundError:
+        raise missing(url) from None
 
 
 def file_system(url: str) -> tuple[Any, str]:

@@ -13,7 +13,7 @@ from stoker.errors import ChunkError
 from stoker.sources.files.arrays import count_npy, count_npz, read_npy, read_npz
 from stoker.sources.files.columns import Column, Columns
 from stoker.sources.files.lines import count_json, count_text, read_json, read_text
-from stoker.sources.files.opening import COMPRESSIONS, ending, missing, shown, without_secrets
+from stoker.sources.files.opening import COMPRESSIONS, ending, is_url, missing, shown, without_secrets
 from stoker.sources.files.place import Place
 from stoker.sources.files.tables import count_arrow, count_parquet, read_arrow, read_csv, read_parquet
 from stoker.sources.files.tars import count_tar, read_tar
@@ -74,8 +74,13 @@ def count_samples(path: str, read: Read | None = None) -> int:
     form = _form(path) if read is None else None
     if form is None or form.count is None:
         return len(read_chunk(path, read))
-    with _failures(path) as place:
-        return form.count(path, place)
+    try:
+        with _failures(path) as place:
+            return form.count(path, place)
+    except ChunkError:
+        if not is_url(path):
+            raise
+        return len(read_chunk(path))  # some servers give whole files only
 
 
 def _form(path: str) -> _Form:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stoker.sources.files.columns import Column, Columns
-from stoker.sources.files.opening import ending, is_url, needed, open_file
+from stoker.sources.files.opening import ending, is_url, needed, open_file, open_pieces
 from stoker.sources.files.place import Place
 
 _FILE = b"ARROW1"  # begins an Arrow file; a stream has no such mark
@@ -80,7 +80,7 @@ def count_arrow(path: str, place: Place) -> int:
 def _parquet(path: str, *, whole: bool) -> Iterator[Any]:
     """The file; ``whole`` reads all of it at once, which is quicker from far away than piece by piece."""
     arrow, parquet = needed("pyarrow", "reading Parquet"), needed("pyarrow.parquet", "reading Parquet")
-    with open_file(path) as file:
+    with open_file(path) if whole else open_pieces(path) as file:
         source = arrow.BufferReader(file.read()) if whole or ending(path)[1] else file
         with parquet.ParquetFile(source, page_checksum_verification=True) as opened:
             yield opened

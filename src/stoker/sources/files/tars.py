@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from stoker.sources.files.arrays import parse_npy
-from stoker.sources.files.opening import needed, open_file
+from stoker.sources.files.opening import needed, open_file, open_pieces
 from stoker.sources.files.place import Place
 
 _IMAGES = {"jpg", "jpeg", "png", "webp", "ppm"}
@@ -31,7 +31,7 @@ def read_tar(path: str, place: Place) -> list[dict[str, Any]]:
 
 def count_tar(path: str, place: Place) -> int:
     """The number of samples, by the headers."""
-    with open_file(path) as file:
+    with open_pieces(path) as file:
         return len({key for key, *_ in _members(file, place)})
 
 
