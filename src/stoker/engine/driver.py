@@ -278,7 +278,7 @@ class Driver:
             elif isinstance(step, Spawn):
                 self._backend.start(step.worker)
             elif isinstance(step, Mourn):
-                obituary.log_death(step.death, step.run and self._plan, step.run)
+                obituary.log_death(step.death, step.run and self._name(step.run))
             elif isinstance(step, Fail):
                 self._failure = self._given_up(step)
             elif isinstance(step, Finish):
@@ -315,7 +315,12 @@ class Driver:
         batch = self._plan.batch(fail.run.epoch, fail.run.round)
         if self._leave_out and fail.begun:
             return Delivery(batch, skipped=obituary.whole_batch(fail, self._plan))
-        return Delivery(batch, error=obituary.worker_died(fail, self._plan))
+        return Delivery(batch, error=obituary.worker_died(fail, self._plan, self._name(fail.run)))
+
+    def _name(self, run: Run) -> str:
+        """What is made there, as the user knows it."""
+        assert self._plan is not None
+        return obituary.batch_name(self._plan, run) if self._items is None else self._items.name(run.round)
 
     def _open(self, due: _Due) -> Delivery:
         """Makes views of a batch that lies in its slot."""
@@ -351,7 +356,7 @@ class Driver:
             deaths += 1
             if deaths >= self._deaths_allowed:
                 raise obituary.unmakeable(death, deaths)
-            obituary.log_death(death, None, None)
+            obituary.log_death(death, None)
             self._backend.start(death.worker)
             if death.worker == 0:
                 self._watch_worker_0()

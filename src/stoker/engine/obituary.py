@@ -15,21 +15,21 @@ _SHOWN = 64  # indices of a batch that are written out in a message
 log = logging.getLogger("stoker")
 
 
-def log_death(death: Death, plan: Plan | None, run: Run | None) -> None:
+def log_death(death: Death, over: str | None) -> None:
     """One line: who, over what, by which signal, probably why."""
-    over = f"over {_batch(plan, run)}" if plan and run else death.phase
+    over = f"over {over}" if over else death.phase
     hung = f" Its stack:\n{death.stack}" if death.cause.startswith("a timeout") and death.stack else ""
     log.warning("worker %d died of %s", death.worker, f"{_story(death, over)}. Another takes its place.{hung}")
 
 
-def worker_died(fail: Fail, plan: Plan) -> WorkerDied:
+def worker_died(fail: Fail, plan: Plan, what: str) -> WorkerDied:
     """The batch is given up."""
     death = fail.death
     if not fail.begun:
         return unmakeable(death, fail.deaths)
     error = WorkerDied(
-        f"{_batch(plan, fail.run)} killed its worker {fail.deaths} times, the last time by {_story(death, '')}. "
-        f'Look at these samples with workers=0, or leave the one that does it out with on_error="quarantine"'
+        f"{what} killed its worker {fail.deaths} times, the last time by {_story(death, '')}. "
+        f'Look at it with workers=0, or leave the one that does it out with on_error="quarantine"'
     )
     error.indices, error.epoch = _indices(plan, fail.run), fail.run.epoch
     return _with_stack(error, death)
@@ -67,7 +67,8 @@ def _story(death: Death, over: str) -> str:
     return death.cause + (f" {over}" if over else "") + (f"; likely cause: {death.likely}" if death.likely else "")
 
 
-def _batch(plan: Plan, run: Run) -> str:
+def batch_name(plan: Plan, run: Run) -> str:
+    """The batch and its samples."""
     indices = _indices(plan, run)
     more = f", ... {len(indices)} in all" if len(indices) > _SHOWN else ""
     samples = ", ".join(map(str, indices[:_SHOWN])) + more

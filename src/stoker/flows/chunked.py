@@ -31,6 +31,7 @@ from stoker.plan.permutation import Positions
 from stoker.session import Session, Settings
 from stoker.sources import ENDLESS, Items, ItemSource, Seeded
 from stoker.sources.chunks import Chunks, CountSamples, ReadGroup, Unread
+from stoker.sources.files.opening import shown
 from stoker.streams import stream
 from stoker.workers import Skipped
 from stoker.workers.randomness import BorrowedGenerators
@@ -83,6 +84,7 @@ class ChunkedFlow:
         )
         self._epochs = Epochs(chunks, plan, self._count)
         self._batches = self._samples = 0
+        self._begun: int | None = None  # the epoch that was begun last
         self._begin(0)
 
     def __len__(self) -> int:
@@ -126,9 +128,9 @@ class ChunkedFlow:
     def note(self, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan, before: int) -> None:
         """A session tells this of items that it has left out, as their workers died: all files of a group."""
         epoch, place = self._sent[batch.round]
-        group = self._epochs[epoch].parts[place].group
-        files = self._epochs[epoch].groups.files(group)
-        self._note(epoch, [Unread(file, one.error, one.traceback) for one in skipped for file in files])
+        found = self._epochs[epoch]
+        files = [(file, shown(found.listing[file])) for file in found.groups.files(found.parts[place].group)]
+        self._note(epoch, [Unread(n, f"{name}: {one.error}", one.traceback) for one in skipped for n, name in files])
         self._done(epoch, place)
 
     # Where it is
@@ -180,6 +182,8 @@ class ChunkedFlow:
         if self._failed is not None:
             self._failed()
             self._failed = None
+        if self._begun != self.epoch:
+            self._look_at_files()
         if self._missing:
             self._read_missing()
         size = self._plan.batch_size or 1
@@ -195,6 +199,13 @@ class ChunkedFlow:
             else:
                 self._end_epoch()
                 raise StopIteration
+
+    def _look_at_files(self) -> None:
+        """As an epoch begins. What was prefetched of it is thrown away if the files are others by now."""
+        is_at_begin = not (self._place or self._taken or self._missing or self._skip)
+        if self._begun is not None and is_at_begin and self._epochs.have_changed(self.epoch):
+            self._begin(self.epoch)
+        self._begun = self.epoch
 
     def _receive(self) -> None:
         """Takes the next group that workers have read."""

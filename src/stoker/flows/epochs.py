@@ -1,4 +1,4 @@
-"""The files of each epoch: listed when it begins, in their order, and this shard's share of them."""
+"""The files of each epoch, in their order, and this shard's share of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from stoker.plan.permutation import Positions
 from stoker.sources import Seeded
 from stoker.sources.chunks import Chunks, Reading
 from stoker.sources.files.listing import Listing, list_files
+from stoker.sources.files.opening import shown
 
 log = logging.getLogger("stoker")
+
+_NAMED = 3  # files of a group in a message
 
 
 @dataclass(frozen=True)
@@ -32,11 +35,13 @@ class Epoch:
         group, start, stop, lead = self.parts[place]
         files = tuple((number, self.listing[number]) for number in self.groups.files(group))
         reading = Reading(files, self.groups.key(group), start, stop, lead)
-        return Seeded(self.groups.seed(group), reading)
+        names = ", ".join(shown(path) for _, path in files[:_NAMED])
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        return Seeded(self.groups.seed(group), reading, names + more)
 
 
 class Epochs:
-    """Lists the files anew for each epoch, and says what has changed.
+    """Lists the files, and finds out when they have changed.
 
     Args:
         chunks: The files.
@@ -47,7 +52,6 @@ class Epochs:
     def __init__(self, chunks: Chunks, plan: Plan, count: Callable[[Iterator[str]], Positions]) -> None:
         self._chunks, self._plan, self._count = chunks, plan, count
         self._listed = list_files(chunks.files)
-        self._is_fresh = True  # nobody has used it yet
         self._known: dict[int, Epoch] = {}  # the one that is taken and the one that is prefetched
         self._counted: tuple[str, Positions] | None = None
 
@@ -56,6 +60,17 @@ class Epochs:
             self._known = {n: epoch for n, epoch in self._known.items() if abs(n - number) == 1}
             self._known[number] = self._new(number)
         return self._known[number]
+
+    def have_changed(self, number: int) -> bool:
+        """As an epoch begins: whether its files are others than those that were listed last. Lists them anew."""
+        listing = list_files(self._chunks.files)
+        changes = listing.changes_since(self._listed)
+        if changes is None:
+            return False
+        log.warning("epoch %d: since the files were last listed, %s", number, changes)
+        self._listed = listing
+        self._known.clear()
+        return True
 
     def batches(self, number: int) -> int:
         """Batches in that epoch of this shard, if all files can be read."""
@@ -68,12 +83,6 @@ class Epochs:
 
     def _new(self, number: int) -> Epoch:
         listing, plan = self._listed, self._plan
-        if not self._is_fresh:
-            listing = list_files(self._chunks.files)
-            changes = listing.changes_since(self._listed)
-            if changes is not None:
-                log.warning("epoch %d: since the files were last listed, %s", number, changes)
-        self._listed, self._is_fresh = listing, False
         groups = Groups(listing.sizes, self._chunks.interleave, plan.shuffle is True, plan.seed, number)
         if plan.shard[1] == 1 and (plan.shuffle or not self._chunks.across_chunks):
             return Epoch(number, listing, groups, [Part(group) for group in range(len(groups))])

@@ -30,6 +30,11 @@ class Items:
     def __getitem__(self, number: int) -> Any:
         return self._kept[number]
 
+    def name(self, number: int) -> str:
+        """What the user knows it by."""
+        item = self._kept.get(number)
+        return item.name if isinstance(item, Seeded) else f"item {number}"
+
     def delivered(self, number: int) -> None:
         """Nobody will ask for it again."""
         self._kept.pop(number, None)
@@ -94,10 +99,11 @@ class Items:
 
 
 class Seeded(NamedTuple):
-    """An item whose random numbers follow from a seed of its own, and not from its number."""
+    """An item with a name, whose random numbers follow from a seed of its own, and not from its number."""
 
     seed: int
     item: Any
+    name: str
 
 
 @dataclass(frozen=True)
