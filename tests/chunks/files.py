@@ -32,8 +32,8 @@ def epochs(loader: Loader, count: int) -> list[list[list[int]]]:
 
 def load(folder: Path, batch_size: int, count: int = 2, **options: Any) -> list[list[list[int]]]:
     """Epochs of a loader of its own; options of Chunks and of the loader together."""
-    chunks = {name: options.pop(name) for name in ("interleave", "across_chunks", "read") if name in options}
-    with Loader(Chunks(folder, **chunks), batch_size, **options) as loader:
+    given = {name: options.pop(name) for name in ("interleave", "across_chunks", "read") if name in options}
+    with Loader(Chunks(folder, **{"interleave": 1} | given), batch_size, **options) as loader:
         return epochs(loader, count)
 
 

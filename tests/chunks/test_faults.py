@@ -40,7 +40,7 @@ def without(*files: int) -> list[int]:
 @pytest.mark.parametrize("workers", [0, Threads(2), 2], ids=repr)
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_a_corrupt_file_is_an_error_with_its_path_and_position(folder, corrupt, workers, shuffle):
-    with Loader(Chunks(folder), 4, workers=workers, shuffle=shuffle) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, workers=workers, shuffle=shuffle) as loader:
         with pytest.raises(ChunkError, match=r"00001\.jsonl.*line 6"):
             epochs(loader, 1)
 
@@ -63,14 +63,14 @@ def test_by_on_error_it_is_left_out_and_written_down(folder, corrupt, workers, s
 
 def test_too_many_are_an_error(folder, corrupt):
     (folder / "00002.jsonl").write_text("no JSON\n")
-    with Loader(Chunks(folder), 4, on_error="skip", max_errors=1) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, on_error="skip", max_errors=1) as loader:
         with pytest.raises(TooManyErrors, match="2 of 4 files of epoch 0 failed; 1 may"):
             epochs(loader, 1)
 
 
 def test_after_an_error_one_can_go_on(folder, corrupt):
     got = []
-    with Loader(Chunks(folder), 3, shuffle=True, seed=2) as loader:
+    with Loader(Chunks(folder, interleave=1), 3, shuffle=True, seed=2) as loader:
         iterator = iter(loader)
         errors = 0
         while True:
@@ -83,7 +83,7 @@ def test_after_an_error_one_can_go_on(folder, corrupt):
                 break
     assert errors == 1
     assert sorted(flat(got)) == without(1)
-    with Loader(Chunks(folder), 3, shuffle=True, seed=2) as loader:
+    with Loader(Chunks(folder, interleave=1), 3, shuffle=True, seed=2) as loader:
         loader.load_state_dict(state)
         with pytest.raises(ChunkError):  # a state that was saved right then leads to it again
             epochs(loader, 1)
@@ -93,7 +93,7 @@ def test_a_file_that_was_cut_short(folder):
     whole = gzip.compress((folder / "00002.jsonl").read_bytes())
     (folder / "00002.jsonl").unlink()
     (folder / "00002.jsonl.gz").write_bytes(whole[:-4])
-    with Loader(Chunks(folder), 4, shuffle=True) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, shuffle=True) as loader:
         with pytest.raises(ChunkError, match=r"00002\.jsonl\.gz"):
             epochs(loader, 1)
 
@@ -103,7 +103,7 @@ def test_an_error_of_the_users_own_reader_keeps_its_cause(folder):
         yield {"number": 1}
         raise ArithmeticError("mine")
 
-    with Loader(Chunks(folder, read), 4, workers=2, shuffle=True) as loader:
+    with Loader(Chunks(folder, read, interleave=1), 4, workers=2, shuffle=True) as loader:
         with pytest.raises(ChunkError, match=r"0000\d\.jsonl.*mine"):
             epochs(loader, 1)
 
@@ -141,7 +141,7 @@ def deadly_read(path):
 
 
 def test_a_file_that_kills_its_reader_is_named(folder, caplog):
-    with Loader(Chunks(folder, deadly_read), 4, workers=2, shuffle=True) as loader:
+    with Loader(Chunks(folder, deadly_read, interleave=1), 4, workers=2, shuffle=True) as loader:
         with pytest.raises(WorkerDied, match=r"00002\.jsonl killed its worker 3 times"):
             epochs(loader, 1)
     assert any("over" in message and "00002.jsonl" in message for message in caplog.messages)
@@ -152,7 +152,7 @@ def test_or_left_out(folder, in_order, tmp_path):
     """Also where it is the last of its epoch, and the first of the next."""
     quarantine = tmp_path / "bad.jsonl"
     options = {"workers": 2, "on_error": "quarantine", "quarantine": quarantine, "in_order": in_order}
-    with Loader(Chunks(folder, deadly_read), 4, shuffle=True, **options) as loader:
+    with Loader(Chunks(folder, deadly_read, interleave=1), 4, shuffle=True, **options) as loader:
         assert [sorted(flat(epoch)) for epoch in epochs(loader, 6)] == [without(2)] * 6
     written = [json.loads(line) for line in quarantine.read_text().splitlines()]
     assert [(line["index"], line["epoch"]) for line in written] == [(2, epoch) for epoch in range(6)]
@@ -167,7 +167,13 @@ def hanging_read(path):
 
 def test_a_file_whose_reader_hangs_is_left_out(folder):
     with Loader(
-        Chunks(folder, hanging_read), 4, workers=2, shuffle=True, timeout=0.3, max_deaths=1, on_error="skip"
+        Chunks(folder, hanging_read, interleave=1),
+        4,
+        workers=2,
+        shuffle=True,
+        timeout=0.3,
+        max_deaths=1,
+        on_error="skip",
     ) as loader:
         assert sorted(flat(epochs(loader, 1)[0])) == without(2)
 
@@ -175,7 +181,7 @@ def test_a_file_whose_reader_hangs_is_left_out(folder):
 def test_chaos(tmp_path):
     write_chunks(tmp_path / "data", [5] * 30)
     expected = load(tmp_path / "data", 4, 2, shuffle=True)
-    with Loader(Chunks(tmp_path / "data", slow_read), 4, shuffle=True, workers=2, max_deaths=9) as loader:
+    with Loader(Chunks(tmp_path / "data", slow_read, interleave=1), 4, shuffle=True, workers=2, max_deaths=9) as loader:
         assert epochs(chaos(loader, faults=0.3, seed=1), 2) == expected
 
 
@@ -185,7 +191,7 @@ class TestChanges:
     @pytest.mark.parametrize("workers", [0, Threads(2), 2], ids=repr)
     def test_a_new_epoch_reads_what_is_there_then(self, folder, caplog, workers):
         caplog.set_level(logging.WARNING)
-        with Loader(Chunks(folder), 4, workers=workers) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, workers=workers) as loader:
             assert sorted(flat(epochs(loader, 1)[0])) == list(range(24))
             (folder / "more.jsonl").write_text('{"number": 24, "file": 4}\n')
             (folder / "00001.jsonl").unlink()
@@ -197,7 +203,7 @@ class TestChanges:
             assert words in message
 
     def test_one_that_vanishes_meanwhile_is_an_error_that_names_it(self, folder):
-        with Loader(Chunks(folder), 6, shuffle=True) as loader:
+        with Loader(Chunks(folder, interleave=1), 6, shuffle=True) as loader:
             iterator = iter(loader)
             next(iterator)
             for file in folder.iterdir():
@@ -206,7 +212,7 @@ class TestChanges:
                 list(iterator)
 
     def test_none_left_is_an_error(self, folder):
-        with Loader(Chunks(folder), 6) as loader:
+        with Loader(Chunks(folder, interleave=1), 6) as loader:
             epochs(loader, 1)
             for file in folder.iterdir():
                 file.unlink()
@@ -237,11 +243,11 @@ class TestArguments:
         from stoker import Cache, Rotation
 
         with pytest.raises(ValueError, match="cache= needs samples"):
-            Loader(Chunks(folder), 4, cache=Cache(folder / "cache"))
+            Loader(Chunks(folder, interleave=1), 4, cache=Cache(folder / "cache"))
         with pytest.raises(ValueError, match="rotation= needs samples"):
-            Loader(Chunks(folder), 4, rotation=Rotation(2))
+            Loader(Chunks(folder, interleave=1), 4, rotation=Rotation(2))
         with pytest.raises(ValueError, match="interleave=n"):
-            Loader(Chunks(folder), 4, shuffle=10)
+            Loader(Chunks(folder, interleave=1), 4, shuffle=10)
         with pytest.raises(ValueError, match="across_chunks=True"):
             Loader(Chunks(folder, across_chunks=False), 4, shard=(0, 2))
 

@@ -125,13 +125,13 @@ def test_epochs_differ_and_seeds_do_too(folder):
     one, other = load(folder, 4, shuffle=True)
     assert one != other
     assert load(folder, 4, shuffle=True, seed=1)[0] != one
-    with Loader(Chunks(folder), 4, shuffle=True) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, shuffle=True) as loader:
         loader.set_epoch(1)
         assert epochs(loader, 1) == [other]
 
 
 def test_a_loop_that_was_left_is_over(folder):
-    with Loader(Chunks(folder), 4, shuffle=True, workers=Threads(1)) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, shuffle=True, workers=Threads(1)) as loader:
         for _ in loader:
             break
         assert loader.epoch == 0
@@ -148,7 +148,7 @@ def test_resuming_in_the_middle_reads_no_file_before(folder, tmp_path):
             yield from map(json.loads, lines)
 
     def make() -> Loader:
-        return Loader(Chunks(folder, read), 3, shuffle=True, seed=1)
+        return Loader(Chunks(folder, read, interleave=1), 3, shuffle=True, seed=1)
 
     with make() as loader:
         whole = epochs(loader, 1)[0]
@@ -167,7 +167,7 @@ def test_resuming_in_the_middle_reads_no_file_before(folder, tmp_path):
 
 def test_a_batch_may_be_held_and_never_changes(folder):
     """Contract: a held batch never changes."""
-    with Loader(Chunks(folder), 4, shuffle=True, workers=2) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, shuffle=True, workers=2) as loader:
         held = [batch for _ in range(6) for batch in loader]
         assert [numbers(batch) for batch in held] == flat(load(folder, 4, 6, shuffle=True))  # type: ignore[arg-type]
 
@@ -185,12 +185,14 @@ def test_columns_and_samples_of_their_own_kind(tmp_path):
 
 
 def test_single_samples(folder):
-    with Loader(Chunks(folder), None, workers=Threads(2)) as loader:
+    with Loader(Chunks(folder, interleave=1), None, workers=Threads(2)) as loader:
         assert [sample["number"] for sample in loader] == list(range(TOTAL))
 
 
 def test_a_collate_of_ones_own_gets_lists_of_samples(folder):
-    with Loader(Chunks(folder), 4, collate=lambda samples: [s["number"] for s in samples], workers=2) as loader:
+    with Loader(
+        Chunks(folder, interleave=1), 4, collate=lambda samples: [s["number"] for s in samples], workers=2
+    ) as loader:
         assert list(loader) == cut(list(range(TOTAL)), 4)
 
 
@@ -199,14 +201,14 @@ def test_random_numbers_follow_from_the_group_and_not_from_the_worker(folder):
         return np.random.rand(len(samples))
 
     def draw(workers):
-        with Loader(Chunks(folder), 4, shuffle=True, collate=noise, workers=workers) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True, collate=noise, workers=workers) as loader:
             return [batch.tolist() for _ in range(2) for batch in loader]
 
     assert draw(0) == draw(2) == draw(Threads(3))
 
 
 def test_to_and_stats(folder):
-    with Loader(Chunks(folder), 4, to=lambda batch: batch["number"].sum(), workers=2) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, to=lambda batch: batch["number"].sum(), workers=2) as loader:
         assert sum(map(int, loader)) == sum(range(TOTAL))
         stats = loader.stats()
         assert (stats.batches, stats.samples) == (7, TOTAL)
@@ -215,7 +217,7 @@ def test_to_and_stats(folder):
 def test_it_pickles_before_its_first_use(folder):
     import pickle
 
-    with Loader(Chunks(folder), 4, shuffle=True, workers=2) as loader:
+    with Loader(Chunks(folder, interleave=1), 4, shuffle=True, workers=2) as loader:
         with pickle.loads(pickle.dumps(loader)) as copy:
             assert epochs(copy, 2) == load(folder, 4, shuffle=True)
 
@@ -223,7 +225,7 @@ def test_it_pickles_before_its_first_use(folder):
 @pytest.mark.parametrize("workers", [Threads(2), 2, Processes(2, start="fork")], ids=repr)
 def test_dropped_it_ends_with_the_garbage(folder, workers):
     """Contract: nothing is left behind; the fixture of all tests looks."""
-    for _ in Loader(Chunks(folder), 4, workers=workers):
+    for _ in Loader(Chunks(folder, interleave=1), 4, workers=workers):
         break
 
 
@@ -232,39 +234,39 @@ class TestStates:
 
     @pytest.fixture
     def state(self, folder):
-        with Loader(Chunks(folder), 4, shuffle=True) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True) as loader:
             next(iter(loader))
             return loader.state_dict()
 
     def test_of_another_plan(self, folder, state):
-        with Loader(Chunks(folder), 5, shuffle=True) as loader:
+        with Loader(Chunks(folder, interleave=1), 5, shuffle=True) as loader:
             with pytest.raises(StateError, match="batch_size=4 and this loader has batch_size=5"):
                 loader.load_state_dict(state)
 
     def test_of_other_files(self, folder, state):
         (folder / "more.jsonl").write_text('{"number": 1, "file": 9}\n')
-        with Loader(Chunks(folder), 4, shuffle=True) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True) as loader:
             with pytest.raises(StateError, match="the files are not those"):
                 loader.load_state_dict(state)
 
     def test_of_another_shard(self, folder, state):
-        with Loader(Chunks(folder), 4, shuffle=True, shard=(0, 2)) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True, shard=(0, 2)) as loader:
             with pytest.raises(StateError, match="each shard reads its own part"):
                 loader.load_state_dict(state)
 
     def test_damaged(self, folder, state):
-        with Loader(Chunks(folder), 4, shuffle=True) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True) as loader:
             with pytest.raises(StateError, match="damaged"):
                 loader.load_state_dict(state | {"place": 2})
             with pytest.raises(StateError, match="not one of a loader of chunks"):
                 loader.load_state_dict({"stoker_state": 2})
 
     def test_at_the_end_of_an_epoch_all_may_change(self, folder):
-        with Loader(Chunks(folder), 4, shuffle=True) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True) as loader:
             epochs(loader, 1)
             state = loader.state_dict()
         (folder / "more.jsonl").write_text('{"number": 28, "file": 9}\n')
-        with Loader(Chunks(folder), 4, shuffle=True, shard=(0, 1)) as loader:
+        with Loader(Chunks(folder, interleave=1), 4, shuffle=True, shard=(0, 1)) as loader:
             loader.load_state_dict(state)
             assert loader.epoch == 1
             assert sorted(flat(epochs(loader, 1)[0])) == list(range(29))

@@ -83,7 +83,8 @@ class Epochs:
 
     def _new(self, number: int) -> Epoch:
         listing, plan = self._listed, self._plan
-        groups = Groups(listing.sizes, self._chunks.interleave, plan.shuffle is True, plan.seed, number)
+        together = self._chunks.interleave if plan.shuffle else 1  # else there is nothing to mix
+        groups = Groups(listing.sizes, together, bool(plan.shuffle), plan.seed, number)
         if plan.shard[1] == 1 and (plan.shuffle or not self._chunks.across_chunks):
             return Epoch(number, listing, groups, [Part(group) for group in range(len(groups))])
         counts = self._counts(listing)

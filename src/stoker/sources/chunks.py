@@ -28,8 +28,8 @@ class Chunks:
         read: Gets a path, and gives or yields its samples, or gives them as columns: a dict of arrays or lists. None:
             by the file's ending, out of JSON lines, CSV, Parquet, Arrow, ``.npy``, ``.npz``, text lines and
             WebDataset's ``.tar``, also compressed.
-        interleave: Files that are read together, and whose samples mix if the loader shuffles. Small files are read
-            together anyway, up to 4 MiB.
+        interleave: Files that are read together if the loader shuffles, so that their samples mix. Small files are
+            read together anyway, up to 4 MiB.
         across_chunks: False: no batch has samples of two files, so the last of each file may be short.
 
     Example:
@@ -44,7 +44,7 @@ class Chunks:
 
     files: Files
     read: Callable[[str], Any] | None = None
-    interleave: int = 1
+    interleave: int = 4
     across_chunks: bool = True
 
     def __post_init__(self) -> None:
