@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import re
 import socket
-import subprocess
-import sys
 import traceback
 
 import fsspec
@@ -22,6 +17,7 @@ from stoker.errors import ChunkError
 from stoker.sources.files.listing import list_files
 from stoker.sources.files.readers import count_samples, read_chunk
 from tests.files.forms import COMPRESSIONS, FORMS, expected, npy, plain, rows, tar
+from tests.files.servers import forget, s3_server, web_server
 
 SAMPLES = rows(5)
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.tar", "e.tar.zst", "f.arrow", "g.npz"]
@@ -37,18 +33,6 @@ def form(name):
     return name.split(".")[1]
 
 
-@contextlib.contextmanager
-def serving(*arguments, told):
-    """A server in another process; gives the port that it tells."""
-    command = [sys.executable, "-u", "-m", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
-        try:
-            found = next(filter(None, (re.search(told, line) for line in server.stdout)))
-            yield int(found[1])
-        finally:
-            server.kill()
-
-
 @pytest.fixture(scope="module")
 def loop():
     """The thread of fsspec, which stays for the life of the process."""
@@ -57,7 +41,7 @@ def loop():
 
 @pytest.fixture(scope="module")
 def s3_port(loop):
-    with serving("moto.server", "-H", "127.0.0.1", "-p", "0", told=r"127\.0\.0\.1:(\d+)") as port:
+    with s3_server() as port:
         yield port
 
 
@@ -92,8 +76,7 @@ def web_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def web_port(loop, web_folder):
-    arguments = ("http.server", "0", "-b", "127.0.0.1", "-d", str(web_folder.parent))
-    with serving(*arguments, told=r"port (\d+)") as port:
+    with web_server(web_folder.parent) as port:
         yield port
 
 
@@ -102,12 +85,6 @@ def web(web_port):
     """The address of the files on the web."""
     yield f"127.0.0.1:{web_port}/data"
     forget(fsspec.get_filesystem_class("http"))
-
-
-def forget(system):
-    """Closes the connections that fsspec keeps."""
-    system.clear_instance_cache()
-    gc.collect()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,84 @@
+"""Chunk files that are far away: on S3, and on the web."""
+
+from __future__ import annotations
+
+import fsspec
+import fsspec.asyn
+import pytest
+import s3fs
+
+from stoker import ChunkError, Chunks, Loader, Threads
+from tests.chunks.files import epochs, flat, write_chunks
+from tests.files.servers import forget, s3_server, web_server
+
+SIZES = [5, 9, 2, 7]
+TOTAL = sum(SIZES)
+
+
+@pytest.fixture(scope="module")
+def s3_port():
+    fsspec.asyn.get_loop()  # its thread stays for the life of the process
+    with s3_server() as port:
+        yield port
+
+
+@pytest.fixture
+def bucket(s3_port, monkeypatch, tmp_path):
+    """All that is told to fsspec is told by the environment, which workers have too."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "AKIDOFNOBODY",
+        "AWS_SECRET_ACCESS_KEY": "s3cretOfNobody",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}",
+    }.items():
+        monkeypatch.setenv(name, value)
+    system = fsspec.filesystem("s3")
+    system.mkdir("bucket")
+    for file in write_chunks(tmp_path / "data", SIZES):
+        system.put(str(file), f"bucket/data/{file.name}")
+    yield system
+    system.rm("bucket", recursive=True)
+    del system
+    forget(s3fs.S3FileSystem)
+
+
+@pytest.mark.parametrize("workers", [0, Threads(4), 2], ids=repr)
+@pytest.mark.parametrize("files", ["s3://bucket/data", "s3://bucket/data/*.jsonl"])
+def test_a_bucket(bucket, workers, files):
+    with Loader(Chunks(files), 4, workers=workers) as loader:
+        assert [flat(epoch) for epoch in epochs(loader, 2)] == [list(range(TOTAL))] * 2
+
+
+def test_it_resumes_and_sees_changes(bucket, caplog):
+    with Loader(Chunks("s3://bucket/data", interleave=2), 4, shuffle=True, workers=Threads(2)) as loader:
+        (whole,) = epochs(loader, 1)
+    with Loader(Chunks("s3://bucket/data", interleave=2), 4, shuffle=True, workers=Threads(2)) as loader:
+        got = [next(iter(loader))["number"].tolist()]
+        state = loader.state_dict()
+    with Loader(Chunks("s3://bucket/data", interleave=2), 4, shuffle=True, workers=2) as loader:
+        loader.load_state_dict(state)
+        assert got + epochs(loader, 1)[0] == whole
+        bucket.pipe("bucket/data/more.jsonl", b'{"number": 23, "file": 4}\n')
+        assert sorted(flat(epochs(loader, 1)[0])) == list(range(TOTAL + 1))
+    assert any("more.jsonl" in message for message in caplog.messages)
+
+
+def test_a_corrupt_file_is_named_without_credentials(bucket, caplog):
+    bucket.pipe("bucket/data/00001.jsonl", b"{")
+    with Loader(Chunks("s3://bucket/data"), 4, workers=2, shuffle=True) as loader:
+        with pytest.raises(ChunkError, match=r"s3://bucket/data/00001\.jsonl") as caught:
+            epochs(loader, 1)
+    told = str(caught.value) + "".join(caught.value.__notes__) + caplog.text
+    assert "s3cretOfNobody" not in told
+    assert "AKIDOFNOBODY" not in told
+
+
+@pytest.mark.parametrize("workers", [Threads(4), 2], ids=repr)
+def test_the_web(tmp_path, workers):
+    fsspec.asyn.get_loop()
+    files = write_chunks(tmp_path / "data", SIZES)
+    with web_server(tmp_path) as port:
+        urls = [f"http://127.0.0.1:{port}/data/{file.name}" for file in files]
+        with Loader(Chunks(urls), 4, workers=workers) as loader:
+            assert flat(epochs(loader, 1)[0]) == list(range(TOTAL))
+    forget(fsspec.get_filesystem_class("http"))
