@@ -70,16 +70,16 @@ def as_columns(samples: list[Any]) -> Columns | None:
 
     Cutting columns into batches is many times as quick as collating each batch.
     """
-    if not samples or any(type(sample) is not dict for sample in samples):
-        return None
-    keys = samples[0].keys()
-    if not all(type(key) is str for key in keys) or any(sample.keys() != keys for sample in samples):
+    if set(map(type, samples)) != {dict} or len(set(map(len, samples))) > 1:
         return None
     columns: dict[str | None, Column] = {}
-    for key in keys:
-        values = [sample[key] for sample in samples]
+    for key in samples[0]:
+        try:
+            values = [sample[key] for sample in samples]
+        except KeyError:
+            return None
         kinds = set(map(type, values))
-        if len(kinds) > 1 or not kinds.issubset(_PLAIN):
+        if type(key) is not str or len(kinds) > 1 or not kinds.issubset(_PLAIN):
             return None
         dtype = _PLAIN[kinds.pop()]
         try:
