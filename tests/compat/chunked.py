@@ -12,6 +12,12 @@ import numpy as np
 from stoker.compat.pyloader import DataCollator, DataLoader, DataReader, Dataset, NumpyDataCollator
 
 
+def note(log: str | Path, line: str) -> None:
+    """At the end of the file, whoever else writes to it."""
+    with open(log, "a") as file:
+        file.write(f"{line}\n")
+
+
 class Numbers(DataReader):
     """One number a line."""
 
@@ -40,9 +46,7 @@ class Logging(Numbers):
         self.log = str(log)
 
     def read_file(self, path):
-        descriptor = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(descriptor, f"{os.getpid()} {Path(path).name}\n".encode())
-        os.close(descriptor)
+        note(self.log, f"{os.getpid()} {Path(path).name}")
         return super().read_file(path)
 
 
