@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.compat.pyloader import DataCollator, NumpyDataCollator
+from stoker.compat.pyloader_run import crew
 from tests.compat.chunked import Doubled, Noisy, Numbers, make, read, write_chunks
 
 SIZES = [5, 0, 3, 8, 1, 4, 0]
@@ -241,8 +242,6 @@ def test_the_parts_go_to_the_workers_as_they_are(folder):
 
 
 def test_the_number_of_workers_does_not_exceed_cores_queue_or_chunks(three_cores):
-    from stoker.compat.pyloader import crew
-
     assert [crew(queue, 100) for queue in (1, 2, 3, 4, 5, 7, 10)] == [
         (0, 1), (1, 1), (2, 1), (3, 1), (3, 1), (3, 2), (3, 3),
     ]  # fmt: skip

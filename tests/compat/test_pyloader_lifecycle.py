@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stoker import ClosedError, ShippingError
+from stoker import ClosedError, ShippingError, WorkerDied
 from tests.compat.chunked import Doubled, Failing, Logging, Numbers, make, note, read, write_chunks
 
 
@@ -92,8 +92,9 @@ class Deadly(Numbers):
 def test_a_file_that_kills_each_worker_is_an_error_in_its_place(folder):
     with make(folder, Deadly(), max_queue_size=2) as loader:
         assert [loader.get_batch()["x"][0] for _ in range(3)] == [0, 4, 8]
-        with pytest.raises(RuntimeError, match="SIGKILL"):
+        with pytest.raises(WorkerDied, match="SIGKILL") as caught:
             loader.get_batch()
+        assert f"{folder / 'chunk003'} (file 3 of epoch 0)" in "\n".join(caught.value.__notes__)
         assert loader.get_batch()["x"][0] == 16
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections import deque
 from typing import Any
 
 import stoker
 from stoker.compat.arguments import check_flag, checked_count
 from stoker.compat.pyloader_chunks import Chunks, folder_of, names_in
 from stoker.compat.pyloader_parts import DataCollator, DataReader, Dataset, checked_seed
+from stoker.compat.pyloader_run import Run
 from stoker.compat.pyloader_text import JsonLineDataReader, NumpyDataCollator, TextDataset
 from stoker.compat.pyloader_work import Work
 
@@ -29,35 +29,6 @@ _PARTS = (
     ("dataset", Dataset, "batch_encode", "batch_data"),
     ("datacollator", DataCollator, "collate_batch", "batch_data"),
 )
-
-
-class Run:
-    """One way through all epochs, batch by batch. ``epoch`` is that of the batch that was given last."""
-
-    def __init__(self, chunks: stoker.Stream[Any]) -> None:
-        self.epoch = 0
-        self._chunks = chunks
-        self._batches: deque[Any] = deque()  # of the chunk that is being handed out
-        self._closed = False
-
-    def __iter__(self) -> Run:
-        return self
-
-    def __next__(self) -> Any:
-        if self._closed:
-            raise stoker.ClosedError(
-                "this loop was ended: its DataLoader was closed, or another loop over it has begun"
-            )
-        while not self._batches:
-            epoch, batches = next(self._chunks)
-            self._batches.extend(batches)
-            self.epoch = epoch if batches else self.epoch
-        return self._batches.popleft()
-
-    def close(self) -> None:
-        self._closed = True
-        self._batches.clear()
-        self._chunks.close()
 
 
 class DataLoader:
@@ -156,15 +127,7 @@ class DataLoader:
     def _begun(self) -> Run:
         if self._closed:
             raise stoker.ClosedError("this DataLoader was closed: make a new one")
-        workers, prefetch = crew(self._queue, len(self._chunks.names) * self._chunks.epochs)
-        return Run(stoker.stream(self._work, self._chunks, workers=workers, prefetch=prefetch, seed=self._seed))
-
-
-def crew(max_queue_size: int, chunks: int) -> tuple[int, int]:
-    """Workers, and chunks that each may have ahead: all of these, and the one being handed out, are in the queue."""
-    ahead = max_queue_size - 1
-    workers = min(ahead, len(os.sched_getaffinity(0)), chunks)
-    return workers, max(1, ahead // max(1, workers))
+        return Run(self._work, self._chunks, self._queue, self._seed)
 
 
 def _check_part(name: str, part: Any, base: type, method: str, argument: str) -> None:

@@ -23,7 +23,7 @@ class Work:
 
     def __call__(self, chunk: Chunk) -> tuple[int, list[dict[str, Any]]]:
         path = os.path.join(self.folder, chunk.name)
-        where = f"{path} (file {chunk.place} of epoch {chunk.epoch})"
+        where = self.where(chunk)
         with _noted(f"read_file raised it, over {where}"):
             given = self.reader.read_file(path)
         samples, count = _checked_samples(given, path)
@@ -34,6 +34,9 @@ class Work:
             for number, start in enumerate(starts)
         ]
         return chunk.epoch, batches
+
+    def where(self, chunk: Chunk) -> str:
+        return f"{os.path.join(self.folder, chunk.name)} (file {chunk.place} of epoch {chunk.epoch})"
 
     def _order(self, count: int, chunk: Chunk) -> Sequence[int]:
         if not self.reader.shuffle:
