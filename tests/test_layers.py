@@ -13,8 +13,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "stoker"
 # Top to bottom. FACE is stoker/__init__.py, the public API: it shows what is above it to what is below it.
 FACE = "stoker"
 LAYERS = [
-    *("errors", "plan", "collate", "memory", "sources", "stores", "workers", "engine", "observe", "bridges"),
-    *("shards", "arguments", "feed", "session", "loader", "streams", FACE, "torch", "compat", "cli", "testing"),
+    *("errors", "plan", "collate", "memory", "sources", "splitting", "stores", "workers", "engine", "observe"),
+    *("bridges", "shards", "arguments", "feed", "session", "streams", "flows", "loader", FACE),
+    *("torch", "compat", "cli", "testing"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 

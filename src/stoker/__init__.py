@@ -16,6 +16,8 @@ from stoker.errors import (
 )
 from stoker.loader import Loader
 from stoker.observe import Stats, WorkerStats
+from stoker.sources.chunks import Chunks
+from stoker.splitting import split
 from stoker.stores import Cache, Rotation
 from stoker.streams import Stream, stream
 from stoker.workers import Inline, Processes, Threads
@@ -27,6 +29,7 @@ __all__ = [
     "Cache",
     "CacheError",
     "ChunkError",
+    "Chunks",
     "ClosedError",
     "CollateError",
     "InFlight",
@@ -44,5 +47,6 @@ __all__ = [
     "WorkerDied",
     "WorkerStats",
     "pad",
+    "split",
     "stream",
 ]

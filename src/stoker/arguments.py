@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from stoker.plan import Plan
+from stoker.sources.chunks import Chunks
+
 
 def checked_count(name: str, value: Any, of_what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -38,3 +41,19 @@ def checked_collate(collate: Any) -> Any:
     if collate is not None and not callable(collate):
         raise TypeError(f"collate={collate!r}: write a function that takes a list of samples, or leave it out")
     return collate
+
+
+def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None:
+    """What a loader of chunk files cannot do."""
+    if cache is not None or rotation is not None:
+        name = "cache" if cache is not None else "rotation"
+        raise ValueError(f"{name}= needs samples that can be asked for by number, which those of Chunks cannot")
+    if not isinstance(plan.shuffle, bool):
+        raise ValueError(
+            f"shuffle={plan.shuffle!r} of Chunks: write True, and Chunks(..., interleave=n) for how many files mix"
+        )
+    if plan.shard[1] > 1 and not chunks.across_chunks:
+        raise ValueError(
+            f"shard={plan.shard!r} of Chunks(..., across_chunks=False): shards would have different numbers of "
+            f"batches; write across_chunks=True"
+        )

@@ -38,9 +38,10 @@ class Feed:
         if self._ahead:
             self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
 
-    def follow(self, items: Items, plan: Plan) -> None:
+    def follow(self, items: Items, plan: Plan, warm_up: float = 0.0) -> None:
         """The same, of items, as they come."""
         self._driver.follow(items, plan)
+        self._driver.warm_up(warm_up)
         if self._ahead:
             self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.arguments import checked_collate, checked_seconds
+from stoker.arguments import check_chunked, checked_collate, checked_seconds
 from stoker.bridges import Framework
 from stoker.errors import ClosedError
+from stoker.flows import ChunkedFlow, Flow, IndexedFlow
 from stoker.observe import ErrorPolicy, Failures, OnError, Stats
-from stoker.plan import Cursor, Plan, from_state, to_state
+from stoker.plan import Batch, Plan
 from stoker.session import Session, Settings
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
+from stoker.sources.chunks import Chunks
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
 from stoker.workers.worker import Job
@@ -35,7 +38,7 @@ class Loader(Generic[B]):
 
     Args:
         dataset: An object with ``__getitem__`` and ``__len__`` (and perhaps ``__getitems__``), or a class,
-            ``functools.partial`` or function that makes one in each worker.
+            ``functools.partial`` or function that makes one in each worker; or ``Chunks(files, ...)``.
         batch_size: Samples in a batch. None: single samples, not collated.
         shuffle: True: the whole dataset. An int w: nearby shuffle, no sample moves as far as w places.
         seed: Of the order and of all random numbers that workers draw.
@@ -95,10 +98,6 @@ class Loader(Generic[B]):
         to_device: Callable[..., Any] | None = None,
         max_on_device: int = 2,
     ) -> None:
-        source = IndexedSource.of(dataset)
-        length = 0 if source.is_factory else len(dataset)
-        keeping = Keeping(cache, rotation)
-        plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), keeping.times, keeping.rotating)
         policy = ErrorPolicy(on_error, max_errors, quarantine)
         settings = Settings.checked(
             workers=workers,
@@ -112,34 +111,47 @@ class Loader(Generic[B]):
             to_device=to_device,
             max_on_device=max_on_device,
         )
-        store = keeping.opener(dataset, ahead=settings.ahead)
+        keeping = Keeping(cache, rotation)
+        source = None if isinstance(dataset, Chunks) else IndexedSource.of(dataset)
+        length = 0 if source is None or source.is_factory else len(dataset)
+        plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), keeping.times, keeping.rotating)
+        collate = checked_collate(collate)
         self._iteration: Iteration[B] | None = None
-        self._session = Session(
-            "loader",
-            plan,
-            length_known=not source.is_factory,
-            job=Job(source, plan, checked_collate(collate), policy.leaves_out, store),
-            settings=settings,
-            failures=Failures(policy, source.reference() if on_error == "quarantine" else {}, keeping.seed),
-            new_store=keeping.new_file,
-        )
+        self._flow: Flow
+        if source is None:
+            check_chunked(dataset, plan, cache, rotation)
+            self._flow = ChunkedFlow(dataset, plan, collate, settings, Failures(policy, {}, _no_seed, "file"))
+        else:
+            store = keeping.opener(dataset, ahead=settings.ahead)
+            session = Session(
+                "loader",
+                plan,
+                length_known=not source.is_factory,
+                job=Job(source, plan, collate, policy.leaves_out, store),
+                settings=settings,
+                failures=Failures(policy, source.reference() if on_error == "quarantine" else {}, keeping.seed),
+                new_store=keeping.new_file,
+            )
+            self._flow = IndexedFlow(session)
+        self._end_with_me()
 
     def __iter__(self) -> Iteration[B]:
         """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
-        self._session.check_usable()
+        self._flow.session.check_usable()
         if self._iteration is not None and self._iteration.taken:
-            self._jump(Cursor(self.epoch + 1))
+            self._leave()
+            self._flow.go_to(self.epoch + 1)
         self._iteration = Iteration(self)
         return self._iteration
 
     def __len__(self) -> int:
         """Batches in an epoch. Starts the workers if only they can make the dataset."""
-        return len(self._session.plan)
+        return len(self._flow)
 
     @property
     def epoch(self) -> int:
         """The epoch that is being iterated; between two loops, the one that comes next."""
-        return self._session.cursor.epoch
+        return self._flow.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next loop epoch number ``epoch``. Where it is that anyway, as after a resume, nothing changes."""
@@ -147,11 +159,12 @@ class Loader(Generic[B]):
             raise ValueError(f"set_epoch({epoch!r}): write a whole number of 0 or more")
         epoch = operator.index(epoch)
         if epoch != self.epoch or self._iteration is not None:
-            self._jump(Cursor(epoch))
+            self._leave()
+            self._flow.go_to(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer is, as a dict that JSON can hold. Batches that were prefetched do not count as taken."""
-        return to_state(self._session.cursor, self._session.plan)
+        return self._flow.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on with the batch after the last one that was taken when ``state`` was saved.
@@ -161,28 +174,29 @@ class Loader(Generic[B]):
         Raises:
             StateError: The state is damaged, or of another dataset length, batch size, shuffle or seed.
         """
-        self._jump(from_state(state, self._session.plan))
+        self._leave()
+        self._flow.load(state)
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until all that ``prefetch`` allows is ready, or for so many seconds.
 
         The next loop begins with it.
         """
-        self._session.warm_up(checked_seconds(seconds))
+        self._flow.session.warm_up(checked_seconds(seconds))
 
     @property
     def worker_pids(self) -> list[int]:
         """The worker processes that are up, for a profiler or a debugger; none before the start, nor of threads."""
-        return self._session.pids()
+        return self._flow.session.pids()
 
     def stats(self) -> Stats:
         """Figures since the start: counts, times, and ``stats().diagnosis``, who waited for whom."""
-        return self._session.stats()
+        return self._flow.stats()
 
     def close(self) -> None:
         """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
         self._iteration = None
-        self._session.close()
+        self._flow.close()
 
     def __enter__(self) -> Loader[B]:
         return self
@@ -193,17 +207,25 @@ class Loader(Generic[B]):
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_iteration": None}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._end_with_me()
+
+    def _end_with_me(self) -> None:
+        """A flow and its session may know each other, and would not end before the garbage collector finds them."""
+        weakref.finalize(self, self._flow.close)
+
     def _take(self) -> B:
         """The next batch of the running epoch; StopIteration at its end."""
-        delivery = self._session.take()
-        if delivery is not None:
-            return delivery.data  # type: ignore[no-any-return]
-        self._session.cursor.next_epoch()
-        self._iteration = None
-        raise StopIteration
+        try:
+            return self._flow.take()  # type: ignore[no-any-return]
+        except StopIteration:
+            self._iteration = None
+            raise
 
-    def _jump(self, cursor: Cursor) -> None:
-        self._session.jump(cursor)
+    def _leave(self) -> None:
+        """Ends the loop that is running, if there is one."""
+        self._flow.session.check_usable()
         self._iteration = None
 
 
@@ -232,3 +254,7 @@ class Iteration(Generic[B]):
         except StopIteration:
             self._ended = True
             raise
+
+
+def _no_seed(plan: Plan, batch: Batch, sample: int) -> int:
+    return 0

@@ -9,7 +9,7 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from stoker.arguments import checked_count, checked_flag, checked_timeout
 from stoker.bridges import bridge, goes_elsewhere
@@ -17,10 +17,10 @@ from stoker.engine import Delivery, Driver, Machine
 from stoker.errors import ClosedError
 from stoker.feed import Feed
 from stoker.memory import Slots, limits_explained
-from stoker.observe import ErrorPolicy, Failures, Meter, Stats
+from stoker.observe import ErrorPolicy, Meter, Stats
 from stoker.plan import Batch, Cursor, Plan
 from stoker.sources import Items
-from stoker.workers import Inline, Processes, Site, Workers, workers_of
+from stoker.workers import Inline, Processes, Site, Skipped, Workers, workers_of
 from stoker.workers.failure import ordinary
 from stoker.workers.worker import Job
 
@@ -77,6 +77,12 @@ class Settings:
         return self.workers.n * (self.prefetch + _UNDER_WAY) + self.on_device
 
 
+class TakesNote(Protocol):
+    """Who is told of samples that were left out of a batch, and may say that they are too many."""
+
+    def note(self, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan, before: int) -> None: ...
+
+
 class Session:
     """Starts the engine when it is first needed, and anew if it was interrupted; knows what the consumer has taken.
 
@@ -86,7 +92,7 @@ class Session:
         length_known: Else the plan's length is asked of a worker.
         job: What a worker does.
         settings: How.
-        failures: What takes note of samples that are left out.
+        failures: Takes note of samples that are left out.
         new_store: Makes a file for the workers' store, if they have one.
         items: Where the plan's samples come from, if not from a dataset of the workers'.
     """
@@ -99,8 +105,8 @@ class Session:
         length_known: bool,
         job: Job,
         settings: Settings,
-        failures: Failures,
-        new_store: Callable[[], int | None] = lambda: None,
+        failures: TakesNote,
+        new_store: Callable[[], int | None] | None = None,
         items: Items | None = None,
     ) -> None:
         self.cursor = Cursor()
@@ -108,7 +114,7 @@ class Session:
         self._plan, self._length_known = plan, length_known
         self._settings, self._failures, self._new_store, self._items = settings, failures, new_store, items
         self._notes: set[str] = set()
-        self._failed: Batch | None = None  # raised in its place; passed over if the consumer goes on
+        self.failed: Batch | None = None  # an error was raised in its place; passed over if the consumer goes on
         self._in_step = False  # the engine will deliver what the cursor comes to next
         self._meter = Meter(0 if isinstance(settings.workers, Inline) else settings.workers.n)
         self._feed: Feed | None = None
@@ -138,17 +144,17 @@ class Session:
                 return None
             if delivery.skipped or delivery.error is not None:
                 self._note_failures(delivery, plan)
-            self.cursor.deliver(delivery.batch, plan)
+            self._pass(delivery.batch, plan)
             self._in_step = True
             if delivery.made is not None and delivery.made.samples:  # else all were left out
                 return delivery
         return None
 
-    def jump(self, cursor: Cursor) -> None:
-        """From now on what that cursor comes to next."""
+    def jump(self, cursor: Cursor, items: Items | None = None) -> None:
+        """From now on what that cursor comes to next, out of other items if there are any."""
         self.check_usable()
-        self.cursor = cursor
-        self._failed = None
+        self.cursor, self._items = cursor, items or self._items
+        self.failed = None
         self._in_step = False
 
     def warm_up(self, seconds: float) -> None:
@@ -212,16 +218,21 @@ class Session:
         feed = self._started()
         if self._items is not None:
             self._items.seek(self.cursor.position, self.cursor.taken)
-            feed.follow(self._items, plan)
+            feed.follow(self._items, plan, warm_up)
         else:
             feed.seek(self.cursor.onwards(plan), plan, self._longest_run(plan), warm_up)
         self._in_step = True
 
     def _pass_over_failed(self, plan: Plan) -> None:
         """The consumer goes on after an error."""
-        if self._failed is not None:
-            self.cursor.deliver(self._failed, plan)
-            self._failed = None
+        if self.failed is not None:
+            self._pass(self.failed, plan)
+            self.failed = None
+
+    def _pass(self, batch: Batch, plan: Plan) -> None:
+        self.cursor.deliver(batch, plan)
+        if self._items is not None:
+            self._items.delivered(batch.round)
 
     def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
         """Takes note of what was left out of a batch, and raises the error that comes in its place."""
@@ -233,7 +244,7 @@ class Session:
             if delivery.error is not None:
                 raise ordinary(delivery.error)
         except Exception:
-            self._failed = delivery.batch
+            self.failed = delivery.batch
             self._in_step = True
             raise
 
@@ -273,7 +284,7 @@ class Session:
         with limits_explained(), contextlib.ExitStack() as undo:
             slots = Slots.create()
             undo.callback(slots.close)
-            store = self._new_store()
+            store = self._new_store() if self._new_store is not None else None
             if store is not None:
                 undo.callback(os.close, store)
             backend = site.build(slots, slots.fd if store is None else store)

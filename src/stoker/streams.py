@@ -165,7 +165,7 @@ def stream(
         length_known=True,
         job=Job(ItemSource(work), plan, None, policy.leaves_out),
         settings=settings,
-        failures=Failures(policy, {}, lambda plan, batch, _: plan.batch_seed(batch)),
+        failures=Failures(policy, {}, lambda plan, batch, _: plan.batch_seed(batch), "item"),
         items=pulled,
     )
     return Stream(session, pulled, len(items) if isinstance(items, Sized) else None)

@@ -41,7 +41,7 @@ def checksum(batch) -> int:
 def test_exactly_once_each_sample_of_an_epoch_in_the_plans_order(backend):
     with Loader(Rows(103), 10, shuffle=True, workers=backend) as loader:
         order = [int(index) for batch in loader for index in batch[:, 0]]
-        plan = loader._session.plan
+        plan = loader._flow.session.plan
         assert order == [index for batch in plan.batches(0) for index in plan.indices(batch)]
     assert Counter(order) == Counter(range(103))
 
@@ -94,7 +94,7 @@ def test_batches_held_beyond_the_limit_are_copies_and_stay_right(monkeypatch):
     monkeypatch.setattr(driver, "HELD_BYTES", 200_000)
     with Loader(Noise(), 10, workers=Processes(2)) as loader:
         held = list(loader)
-        slots = loader._session._feed._driver._machine._slots
+        slots = loader._flow.session._feed._driver._machine._slots
     assert slots <= 200_000 // 40_960 + 2 * 2 + 1
     assert len(held) == 30
     assert all(np.array_equal(batch[0], Noise()[10 * k]) for k, batch in enumerate(held))
@@ -106,7 +106,7 @@ def test_memory_is_bounded_by_slots_times_batch_size():
         for _ in range(3):
             for batch in loader:
                 checksum(batch)
-        assert loader._session._feed._driver._machine._slots <= 2 * 3 + 2
+        assert loader._flow.session._feed._driver._machine._slots <= 2 * 3 + 2
 
 
 def test_descriptors_are_a_fixed_handful_however_many_batches_are_held():

@@ -261,7 +261,7 @@ def test_each_sample_is_written_down_in_a_line_of_its_own(backend, tmp_path):
         for epoch in range(2):
             assert taken(loader) == but(3, 13, 14)
             assert len(lines(file)) == 3 * (epoch + 1)
-        plan = loader._session.plan
+        plan = loader._flow.session.plan
     places = {3: 0, 13: 10, 14: 10}
     expected = [
         {

@@ -1,7 +1,7 @@
 """The ``stoker`` command: one file a subcommand, each with a ``register`` that adds its arguments.
 
 Uses the public API, as any other program would; ``replay`` also the parts that make a sample in a worker, ``cache``
-those that know its files.
+and ``split`` those that know their files.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from stoker.cli import cache, demo, replay
+from stoker.cli import cache, demo, replay, split
 
 __all__ = ["main"]
 
-_SUBCOMMANDS = (demo, replay, cache)
+_SUBCOMMANDS = (demo, replay, cache, split)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from stoker.collate.tensors import array_as_tensor
+from stoker.collate.tree import map_leaves
 from stoker.errors import CollateError
 
 Array = np.ndarray[Any, Any]
@@ -89,6 +91,22 @@ class Whole:
         np.copyto(out, self.array)
 
 
+class Taken:
+    """Rows of an array, out of their places."""
+
+    __slots__ = ("array", "dtype", "places", "shape", "tensor")
+
+    def __init__(self, array: Array, places: Array) -> None:
+        self.array = array
+        self.places = places
+        self.shape = (len(places), *array.shape[1:])
+        self.dtype = array.dtype
+        self.tensor = ""
+
+    def write(self, out: Array) -> None:
+        np.take(self.array, self.places, axis=0, out=out, mode="clip")  # which writes straight into out
+
+
 class Objects:
     """Strings, bytes and other objects, one a sample: a leaf that travels beside the arrays, as a list."""
 
@@ -102,6 +120,18 @@ def is_plain(array: Array) -> bool:
     """Whether an array is all there in its memory: no objects, no mask."""
     masked = sys.modules.get("numpy.ma")  # slow to import, and where nobody has there are no masks
     return not array.dtype.hasobject and (masked is None or not isinstance(array, masked.MaskedArray))
+
+
+def made(tree: Any) -> Any:
+    """What was collated outside a slot, with arrays in place of columns."""
+    return map_leaves(lambda leaf: leaf.values if isinstance(leaf, Objects) else _as_array(leaf), tree)
+
+
+def _as_array(leaf: Any) -> Any:
+    if not hasattr(leaf, "write"):
+        return leaf
+    array = materialize(leaf)
+    return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
 
 
 def materialize(column: Column) -> Array:

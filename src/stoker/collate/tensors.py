@@ -44,3 +44,10 @@ def array_as_tensor(array: np.ndarray[Any, Any], dtype: str) -> Any:
     tensor = torch.from_numpy(array)
     wanted = getattr(torch, dtype)
     return tensor if tensor.dtype == wanted else tensor.view(wanted)
+
+
+def copied(leaf: Any) -> Any:
+    """In memory of its own; what is no array stays as it is."""
+    if hasattr(leaf, "clone"):
+        return leaf.clone()
+    return leaf.copy() if hasattr(leaf, "ctypes") else leaf

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic, perf_counter_ns
 from typing import Any, NamedTuple
 
+from stoker.collate.tensors import copied
 from stoker.collate.tree import map_leaves
 from stoker.engine import obituary
 from stoker.engine.deadlines import Deadlines, limit_at
@@ -151,6 +152,9 @@ class Driver:
         self.is_sound = False
         end = monotonic() + seconds
         while not self._machine.has_enough and (left := end - monotonic()) > 0:
+            if self._machine.is_paused:
+                self._tell(Resumed())
+                left = 0
             self._hear(None if left == math.inf else left)
         self.is_sound = True
 
@@ -299,8 +303,6 @@ class Driver:
     def _deliver(self, step: Deliver) -> None:
         answer = step.answer
         self._epoch = step.run.epoch
-        if self._items is not None:
-            self._items.delivered(step.run.round)
         self._leases.open(answer.slot, len(answer.results))
         idle = answer.idle
         lost = obituary.losses(step.losses, self._plan, step.run) if step.losses else ()
@@ -310,8 +312,6 @@ class Driver:
 
     def _given_up(self, fail: Fail) -> Delivery:
         assert self._plan is not None
-        if self._items is not None:
-            self._items.delivered(fail.run.round)
         batch = self._plan.batch(fail.run.epoch, fail.run.round)
         if self._leave_out and fail.begun:
             return Delivery(batch, skipped=obituary.whole_batch(fail, self._plan))
@@ -329,7 +329,7 @@ class Driver:
             mapping = self._slots.get(due.slot).view()
             root = self._leases.root(due.slot, mapping, packed.offset, packed.nbytes)
             data = self._decoder.decode(packed, mapping, root)
-            data = map_leaves(_copied, data) if due.copy else data
+            data = map_leaves(copied, data) if due.copy else data
         except Exception as error:  # no memory for a copy, or an object that can't be unpickled here
             return Delivery(batch, error=error)
         skipped = result.skipped + due.lost if result.skipped or due.lost else ()
@@ -372,10 +372,3 @@ def _samples_of(plan: Plan) -> Callable[[Run], int]:
         return batch.stop - batch.start
 
     return samples
-
-
-def _copied(leaf: Any) -> Any:
-    """Memory of its own; the slot is released when the last view of it is dropped, which is at once."""
-    if hasattr(leaf, "clone"):
-        return leaf.clone()
-    return leaf.copy() if hasattr(leaf, "ctypes") else leaf

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoker.collate.columns import Array, Column, Objects, Stack, Whole, is_plain
+from stoker.collate.columns import Array, Column, Objects, Stack, Taken, Whole, is_plain
 from stoker.collate.tensors import array_as_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.collate.tree import Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
@@ -147,7 +147,7 @@ def _as_column(leaf: Any) -> Column | None:
         return Whole(leaf) if is_plain(leaf) else None
     if is_tensor(leaf):
         return Whole(tensor_as_array(leaf), tensor_dtype(leaf))
-    return leaf if isinstance(leaf, (Stack, Whole)) else None
+    return leaf if isinstance(leaf, (Stack, Taken, Whole)) else None
 
 
 def _lay_out(tree: Shape, columns: list[Column | None]) -> Layout:

@@ -88,10 +88,18 @@ class Failures:
         policy: What the user wants.
         dataset: How to make it, for the quarantine file.
         seed: What random numbers were seeded with before a sample of a batch was made.
+        what: What is left out: "sample", "item" or "file".
     """
 
-    def __init__(self, policy: ErrorPolicy, dataset: dict[str, Any], seed: Callable[[Plan, Batch, int], int]) -> None:
+    def __init__(
+        self,
+        policy: ErrorPolicy,
+        dataset: dict[str, Any],
+        seed: Callable[[Plan, Batch, int], int],
+        what: str = "sample",
+    ) -> None:
         self._policy = policy
+        self._what = what
         self._file = policy.file  # now, since the program may change its folder
         self._dataset = dataset
         self._seed = seed
@@ -115,9 +123,9 @@ class Failures:
     def _log(self, one: Skipped, batch: Batch) -> None:
         self._logged += 1
         if self._logged <= _LOGGED or self._logged % 100 == 0:
-            log.warning("skipped sample %d of epoch %d: %s", one.sample, batch.epoch, one.error)
+            log.warning("skipped %s %d of epoch %d: %s", self._what, one.sample, batch.epoch, one.error)
         if self._logged == _LOGGED:
-            log.warning("%d samples were skipped so far: from here on, only every hundredth is logged", _LOGGED)
+            log.warning("%d %ss were skipped so far: from here on, only every hundredth is logged", _LOGGED, self._what)
 
     def _write(self, file: str, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan) -> None:
         """Appends whole lines in one go, so that several consumers may share a file."""
@@ -137,11 +145,11 @@ class Failures:
         samples = plan.share
         allowed = f"max_errors={self._policy.max_errors!r}" if self._policy.max_errors is not None else "all but one"
         error = TooManyErrors(
-            f"{failed} of {samples} samples of epoch {batch.epoch} failed; {limit} may ({allowed}). "
+            f"{failed} of {samples} {self._what}s of epoch {batch.epoch} failed; {limit} may ({allowed}). "
             f"The last one was {last.sample}: {last.error}. Mend the dataset, or raise max_errors"
         )
         if last.traceback:
-            error.add_note(f"stoker: how sample {last.sample} failed:\n{last.traceback}")
+            error.add_note(f"stoker: how {self._what} {last.sample} failed:\n{last.traceback}")
         return error
 
 

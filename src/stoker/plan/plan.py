@@ -148,13 +148,13 @@ class Plan:
 
     def _rotating_batch(self, epoch: int, position: int) -> Batch:
         """The same sizes, but out of this shard's own uses, which follow each other."""
-        first, uses = self._span
+        first, uses = self.span
         start = position // self.stride * (self.batch_size or 1)
         return Batch(epoch, first + start, first + min(start + (self.batch_size or 1), uses), position)
 
     @cached_property
-    def _span(self) -> tuple[int, int]:
-        """First use and number of uses of this shard, where samples rotate."""
+    def span(self) -> tuple[int, int]:
+        """First position and number of positions of this shard, where each has its own in a row."""
         shard, shards = self.shard
         full, rest = divmod(self.positions, self.stride)
         size = full * (self.batch_size or 1)
@@ -198,7 +198,7 @@ def _sample_key(seed: int, epoch: int) -> int:
 def _rotated(plan: Plan, epoch: int) -> Rotated:
     order = _order(plan.length, plan.shuffle, plan.seed, epoch)
     key = None if plan.shuffle is False else derive(_ROTATION_KEY, plan.seed, epoch)
-    return Rotated(order, plan._span, plan.times, plan.rotating or plan.length, key)
+    return Rotated(order, plan.span, plan.times, plan.rotating or plan.length, key)
 
 
 @lru_cache(maxsize=8)

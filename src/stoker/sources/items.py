@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from stoker.errors import StateError
 from stoker.plan import Run
@@ -93,6 +93,13 @@ class Items:
         self._iterator, self._pulled, self._kept = None, 0, {}
 
 
+class Seeded(NamedTuple):
+    """An item whose random numbers follow from a seed of its own, and not from its number."""
+
+    seed: int
+    item: Any
+
+
 @dataclass(frozen=True)
 class ItemSource:
     """What is done with an item, as it travels to workers."""
@@ -108,11 +115,11 @@ class Work:
 
     length = ENDLESS
 
-    def __init__(self, work: Callable[[Any], Any], item: Any = None) -> None:
-        self._work, self._item = work, item
+    def __init__(self, work: Callable[[Any], Any], item: Any = None, seed: int | None = None) -> None:
+        self._work, self._item, self.seed = work, item, seed
 
     def on(self, item: Any) -> Work:
-        return Work(self._work, item)
+        return Work(self._work, item.item, item.seed) if isinstance(item, Seeded) else Work(self._work, item)
 
     def sample(self, number: int) -> Any:
         try:

@@ -133,7 +133,8 @@ class Worker:
         store, generators = self._store, self._generators
         with generators.lent():
             if store is None or not indices:  # of which all were left out
-                generators.seed(plan.batch_seed(batch))
+                own_seed = dataset.seed if isinstance(dataset, Work) else None
+                generators.seed(plan.batch_seed(batch) if own_seed is None else own_seed)
                 fetched = self._fetch(dataset, indices)
                 fetched_at = perf_counter_ns()
                 packed = self._encoder.encode(self._collate(fetched), slot, offset)

@@ -1,0 +1,87 @@
+"""``stoker split``: a big file is cut into chunk files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+import stoker
+from stoker.errors import ChunkError
+from stoker.splitting import manifest
+
+_INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
+_GO_ON = "the chunks that are finished are kept, and the same command goes on behind them"
+
+
+def register(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "split",
+        help="cut a big file into chunk files",
+        description="Cuts a file between its records. Stopped at any moment, the same command goes on. "
+        "Exit code 1: the file is damaged; 2: it cannot be split like this.",
+    )
+    parser.add_argument("source", metavar="SOURCE", help="a path or URL: .txt .jsonl .csv .npy .parquet .tar ...")
+    parser.add_argument("into", metavar="INTO", help="the folder for the chunks, made if it is missing")
+    limit = parser.add_mutually_exclusive_group(required=True)
+    limit.add_argument("--size", help="the most bytes of a chunk, before compression: 64MB, 1.5GiB")
+    limit.add_argument("--count", type=int, help="the most records of a chunk")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Splits, and returns the exit code."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    try:
+        _split(console, arguments)
+        return 0
+    except ChunkError as error:
+        return _failed(error, 1)
+    except (ValueError, ImportError, OSError) as error:
+        return _failed(error, 2)
+    except KeyboardInterrupt:
+        print(f"stoker split: interrupted: {_GO_ON}", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _split(console: Console, arguments: argparse.Namespace) -> None:
+    with _progress(console) as progress:
+        task = progress.add_task(_printable(Path(arguments.source).name), total=None)
+        stoker.split(
+            arguments.source,
+            arguments.into,
+            size=arguments.size,
+            count=arguments.count,
+            on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    state = manifest.read(Path(arguments.into))
+    if state is not None:
+        records, nbytes = (sum(getattr(chunk, name) for chunk in state.chunks) for name in ("records", "bytes"))
+        chunks = f"{len(state.chunks):,} chunk{'s' if len(state.chunks) != 1 else ''}"
+        console.print(f"{chunks} in {_printable(arguments.into)}: {records:,} records, {nbytes:,} bytes")
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _failed(error: Exception, code: int) -> int:
+    print(f"stoker split: error: {_printable(str(error))}", file=sys.stderr)
+    return code
+
+
+def _printable(text: str) -> str:
+    """A name may be anything; a terminal is not to obey it."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

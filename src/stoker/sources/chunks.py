@@ -1,0 +1,210 @@
+"""Chunks: files too big for memory together, read group by group."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stoker.collate import Objects, collate
+from stoker.collate.columns import Taken
+from stoker.plan.groups import sample_order
+from stoker.sources.files.columns import Columns, as_columns
+
+Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+Samples = Columns | list[Any]
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A dataset of files, together bigger than memory, for ``Loader``.
+
+    Args:
+        files: A path, a glob, a folder, a URL that fsspec knows, or several of these.
+        read: Gets a path, and gives or yields its samples, or gives them as columns: a dict of arrays or lists. None:
+            by the file's ending, out of JSON lines, CSV, Parquet, Arrow, ``.npy``, ``.npz``, text lines and
+            WebDataset's ``.tar``, also compressed.
+        interleave: Files that are read together, and whose samples mix if the loader shuffles. Small files are read
+            together anyway, up to 4 MiB.
+        across_chunks: False: no batch has samples of two files, so the last of each file may be short.
+
+    Example:
+        >>> import pathlib, tempfile, stoker
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> for name in "ab":
+        ...     _ = (folder / f"{name}.txt").write_text(f"{name}1\\n{name}2\\n{name}3\\n")
+        >>> with stoker.Loader(stoker.Chunks(folder), batch_size=4) as loader:
+        ...     list(loader)
+        [['a1', 'a2', 'a3', 'b1'], ['b2', 'b3']]
+    """
+
+    files: Files
+    read: Callable[[str], Any] | None = None
+    interleave: int = 1
+    across_chunks: bool = True
+
+    def __post_init__(self) -> None:
+        if self.read is not None and not callable(self.read):
+            raise TypeError(f"Chunks(read={self.read!r}): write a function that gets a path and gives its samples")
+        if not isinstance(self.interleave, int) or isinstance(self.interleave, bool) or self.interleave < 1:
+            raise ValueError(f"Chunks(interleave={self.interleave!r}): write a number of files, 1 or more")
+        if not isinstance(self.across_chunks, bool):
+            raise TypeError(f"Chunks(across_chunks={self.across_chunks!r}): write True or False")
+        if isinstance(self.files, Iterable) and not isinstance(self.files, Sequence):
+            object.__setattr__(self, "files", list(self.files))  # it is listed anew for each epoch
+
+
+class Reading(NamedTuple):
+    """A group of files to read, as a worker gets it.
+
+    Attributes:
+        files: Their numbers and paths.
+        key: Of the order of their samples.
+        start: The first sample to give.
+        stop: The one after the last; None: to the end.
+        lead: Samples before the first batch, which belong to one with those of the group before.
+    """
+
+    files: tuple[tuple[int, str], ...]
+    key: int | None
+    start: int
+    stop: int | None
+    lead: int
+
+
+class Unread(NamedTuple):
+    """A file that could not be read and was left out."""
+
+    file: int
+    error: str
+    traceback: str
+
+
+class Group(NamedTuple):
+    """What becomes of a group: its batches and their sizes, and the loose samples before and after them."""
+
+    head: list[Any]
+    sizes: Any
+    batches: list[Any]
+    rest: list[Any]
+    unread: list[Unread]
+
+
+@dataclass(frozen=True)
+class ReadGroup:
+    """What a worker does with a group of files. ``leave_out``: files that cannot be read are reported, not raised."""
+
+    read: Callable[[str], Any] | None
+    batch_size: int | None
+    collate: Callable[[list[Any]], Any] | None
+    across_chunks: bool
+    drop_last: bool
+    leave_out: bool
+
+    def __call__(self, reading: Reading) -> Group:
+        found, unread = self._read(reading)
+        batches: list[tuple[Samples, Any]]
+        if self.across_chunks:
+            samples = self._fit(joined(found))
+            order = sample_order(len(samples), reading.key)[reading.start : reading.stop]
+            batches, left = self._cut(samples, order[reading.lead :])
+            head, rest = _rows(samples, order[: reading.lead]), _rows(samples, left)
+        else:
+            head, batches, rest = [], self._cut_each(found, reading.key), []
+        made = [self._collate(samples, places) for samples, places in batches]
+        sizes = np.array([len(places) for _, places in batches], np.int64)
+        return Group(head, sizes, made, rest, unread)
+
+    def _read(self, reading: Reading) -> tuple[list[Samples], list[Unread]]:
+        from stoker.sources.files.readers import read_chunk
+
+        found: list[Samples] = []
+        unread = []
+        for number, path in reading.files:
+            try:
+                found.append(read_chunk(path, self.read))
+            except Exception as error:
+                if not self.leave_out:
+                    raise
+                words = "".join(traceback.format_exception_only(error)).strip()
+                unread.append(Unread(number, words, "".join(traceback.format_exception(error))))
+        return found, unread
+
+    def _fit(self, samples: Samples) -> Samples:
+        """In the form that is quickest to make batches of."""
+        if isinstance(samples, Columns) or self.collate is not None or self.batch_size is None:
+            return samples
+        return as_columns(samples) or samples
+
+    def _cut(self, samples: Samples, order: Any) -> tuple[list[tuple[Samples, Any]], Any]:
+        size = self.batch_size or 1
+        full = len(order) - len(order) % size
+        return [(samples, order[start : start + size]) for start in range(0, full, size)], order[full:]
+
+    def _cut_each(self, found: list[Samples], key: int | None) -> list[tuple[Samples, Any]]:
+        """Batches of one file each; shuffled, they change places among those of the group."""
+        batches = []
+        for number, samples in enumerate(map(self._fit, found)):
+            order = sample_order(len(samples), None if key is None else key + number)
+            full, rest = self._cut(samples, order)
+            batches += [*full, (samples, rest)] if len(rest) and not self.drop_last else full
+        return batches if key is None else [batches[place] for place in sample_order(len(batches), key).tolist()]
+
+    def _collate(self, samples: Samples, places: Any) -> Any:
+        if self.batch_size is None:
+            return _rows(samples, places)[0]
+        if self.collate is not None:
+            return self.collate(_rows(samples, places))
+        if not isinstance(samples, Columns):
+            return collate([samples[place] for place in places.tolist()], places.tolist())
+        batch = {key: _column(column, places) for key, column in samples.columns.items()}
+        return batch.get(None, batch)  # the rows of a bare array
+
+
+@dataclass(frozen=True)
+class CountSamples:
+    """What a worker does to count the samples of some files. ``leave_out``: of those that cannot be read, none."""
+
+    read: Callable[[str], Any] | None
+    leave_out: bool
+
+    def __call__(self, paths: list[str]) -> Any:
+        return np.array([self._count(path) for path in paths], np.int64)
+
+    def _count(self, path: str) -> int:
+        from stoker.sources.files.readers import count_samples
+
+        try:
+            return count_samples(path, self.read)
+        except Exception:
+            if not self.leave_out:
+                raise
+            return 0
+
+
+def joined(found: list[Samples]) -> Samples:
+    """The samples of several files, one file after the other."""
+    if len(found) == 1:
+        return found[0]
+    columns = [samples for samples in found if isinstance(samples, Columns)]
+    if columns and len(columns) == len(found):
+        return Columns.joined(columns)
+    return [sample for samples in found for sample in _all_rows(samples)]
+
+
+def _column(column: Any, places: Any) -> Any:
+    return Objects([column[place] for place in places.tolist()]) if isinstance(column, list) else Taken(column, places)
+
+
+def _rows(samples: Samples, places: Any) -> list[Any]:
+    if isinstance(samples, Columns):
+        return samples.take(places).rows()
+    return [samples[place] for place in np.asarray(places).tolist()]
+
+
+def _all_rows(samples: Samples) -> list[Any]:
+    return samples.rows() if isinstance(samples, Columns) else samples

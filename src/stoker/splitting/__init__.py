@@ -1,0 +1,5 @@
+"""Cutting a big file into chunk files. Imports only ``sources`` and ``errors``."""
+
+from stoker.splitting.face import split
+
+__all__ = ["split"]
