@@ -22,7 +22,7 @@ from stoker.memory.mapping import Mapping
 from stoker.memory.slots import Slot
 
 _ALIGN = 64
-_REMEMBERED = 1024  # layouts kept by each side; ragged data may have a new one every batch
+_REMEMBERED = 2**15  # leaves of all layouts kept by each side, some 10 MB; ragged data may have a new one every batch
 
 
 class Leaf(NamedTuple):
@@ -62,6 +62,7 @@ class Encoder:
     def __init__(self, *, shared: bool = False) -> None:
         self._shared = shared
         self._layouts: dict[Any, tuple[Layout, bytes]] = {}
+        self._leaves = 0  # in all of these
 
     def encode(self, batch: Any, slot: Slot, offset: int = 0) -> Packed:
         """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must."""
@@ -88,9 +89,11 @@ class Encoder:
         key = (tree, *[column and (column.dtype, column.shape, column.tensor) for column in columns])
         known = self._layouts.get(key)
         if known is None:
-            if len(self._layouts) >= _REMEMBERED:
-                self._layouts.clear()
             layout = _lay_out(tree, columns)
+            self._leaves += 1 + len(layout.leaves)
+            if self._leaves > _REMEMBERED:
+                self._layouts.clear()
+                self._leaves = 1 + len(layout.leaves)
             known = self._layouts[key] = (layout, b"" if self._shared else dumps(layout))
         return known
 
@@ -100,6 +103,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._layouts: dict[bytes, Layout] = {}
+        self._leaves = 0  # in all of these
 
     def decode(self, packed: Packed, mapping: Mapping, root: Array) -> Any:
         """The batch; ``root`` is an array over just the bytes of its arrays."""
@@ -117,9 +121,12 @@ class Decoder:
     def _layout(self, layout_bytes: bytes) -> Layout:
         layout = self._layouts.get(layout_bytes)
         if layout is None:
-            if len(self._layouts) >= _REMEMBERED:
+            layout = pickle.loads(layout_bytes)
+            self._leaves += 1 + len(layout.leaves)
+            if self._leaves > _REMEMBERED:
                 self._layouts.clear()
-            layout = self._layouts[layout_bytes] = pickle.loads(layout_bytes)
+                self._leaves = 1 + len(layout.leaves)
+            self._layouts[layout_bytes] = layout
         return layout
 
 

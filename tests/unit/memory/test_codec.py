@@ -79,6 +79,16 @@ def test_the_layout_is_pickled_once(slots):
     assert len(encoder._layouts) == len(decoder._layouts) == 1
 
 
+def test_layouts_that_never_come_again_do_not_pile_up(slots):
+    encoder, decoder, leases, slot = Encoder(), Decoder(), Leases(), slots.get(0)
+    leases.open(0, 40)
+    for k in range(40):
+        packed = encoder.encode([np.zeros(1 + k)] * 2000, slot)
+        decoder.decode(packed, slot.view(), leases.root(0, slot.view(), packed.offset, packed.nbytes))
+    assert sum(len(layout.leaves) for layout, _ in encoder._layouts.values()) < 2**15
+    assert sum(len(layout.leaves) for layout in decoder._layouts.values()) < 2**15
+
+
 def test_a_slot_grows_when_a_batch_does_not_fit_and_stays_that_size(slots):
     capacities = []
     for size in (10, 100_000, 10):
