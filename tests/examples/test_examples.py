@@ -21,6 +21,7 @@ NEEDS = {
     "train_tinygrad.py": ["tinygrad", "sklearn"],
     "fabric_swift_loader.py": ["lightning_fabric", "torch", "sklearn"],
     "dataset_server_digits.py": ["torch", "sklearn"],
+    "tinyloader_digits.py": ["tinygrad", "sklearn"],
 }
 EPOCH = re.compile(r"^epoch (\d+): .*loss (\d\.\d+), accuracy (\d+\.\d)%$", re.MULTILINE)
 SECONDS = 100  # on a busy machine; alone, none takes more than 15
