@@ -138,7 +138,7 @@ class Session:
                 return None
             if delivery.skipped or delivery.error is not None:
                 self._note_failures(delivery, plan)
-            self.cursor.deliver(delivery.batch, plan)
+            self._advance(delivery.batch, plan)
             self._in_step = True
             if delivery.made is not None and delivery.made.samples:  # else all were left out
                 return delivery
@@ -220,8 +220,13 @@ class Session:
     def _pass_over_failed(self, plan: Plan) -> None:
         """The consumer goes on after an error."""
         if self._failed is not None:
-            self.cursor.deliver(self._failed, plan)
+            self._advance(self._failed, plan)
             self._failed = None
+
+    def _advance(self, batch: Batch, plan: Plan) -> None:
+        self.cursor.deliver(batch, plan)
+        if self._items is not None:
+            self._items.forget(batch.round)  # not before: whoever is interrupted on the way here needs it again
 
     def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
         """Takes note of what was left out of a batch, and raises the error that comes in its place."""

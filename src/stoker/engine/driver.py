@@ -299,8 +299,6 @@ class Driver:
     def _deliver(self, step: Deliver) -> None:
         answer = step.answer
         self._epoch = step.run.epoch
-        if self._items is not None:
-            self._items.delivered(step.run.round)
         self._leases.open(answer.slot, len(answer.results))
         idle = answer.idle
         lost = obituary.losses(step.losses, self._plan, step.run) if step.losses else ()
@@ -310,8 +308,6 @@ class Driver:
 
     def _given_up(self, fail: Fail) -> Delivery:
         assert self._plan is not None
-        if self._items is not None:
-            self._items.delivered(fail.run.round)
         batch = self._plan.batch(fail.run.epoch, fail.run.round)
         if self._leave_out and fail.begun:
             return Delivery(batch, skipped=obituary.whole_batch(fail, self._plan))

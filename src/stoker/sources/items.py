@@ -17,7 +17,7 @@ _QUICK_NS = 1_000_000
 
 
 class Items:
-    """Numbers the items as it pulls them, and keeps each until it is delivered: a worker may die over it."""
+    """Numbers the items as it pulls them, and keeps each until the consumer has its result: a worker may die over it."""
 
     def __init__(self, items: Iterable[Any]) -> None:
         self._items = items
@@ -30,8 +30,8 @@ class Items:
     def __getitem__(self, number: int) -> Any:
         return self._kept[number]
 
-    def delivered(self, number: int) -> None:
-        """Nobody will ask for it again."""
+    def forget(self, number: int) -> None:
+        """The consumer has its result, and nobody will ask for it again."""
         self._kept.pop(number, None)
 
     def seek(self, position: int, taken: set[int]) -> None:
@@ -45,7 +45,7 @@ class Items:
         if any(n not in self._kept and n not in taken for n in range(position, self._pulled)):
             self._begin_anew(position)
         while self._pulled < position and self._pull() is not None:
-            self.delivered(self._pulled - 1)
+            self.forget(self._pulled - 1)
 
     def runs(self) -> Iterator[Run | None]:
         """One for each item. None after one that was slow to come: first let it be seen what has happened meanwhile."""
@@ -56,7 +56,7 @@ class Items:
             if number is None:
                 return
             if number in self._taken:
-                self.delivered(number)
+                self.forget(number)
             else:
                 yield Run(0, number, 1)
             if perf_counter_ns() - began > _QUICK_NS:
