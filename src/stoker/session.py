@@ -226,7 +226,7 @@ class Session:
     def _advance(self, batch: Batch, plan: Plan) -> None:
         self.cursor.deliver(batch, plan)
         if self._items is not None:
-            self._items.forget(batch.round)  # not before: whoever is interrupted on the way here needs it again
+            self._items.forget(batch.round)
 
     def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
         """Takes note of what was left out of a batch, and raises the error that comes in its place."""

@@ -17,7 +17,10 @@ _QUICK_NS = 1_000_000
 
 
 class Items:
-    """Numbers the items as it pulls them, and keeps each until the consumer has its result: a worker may die over it."""
+    """Numbers the items as it pulls them, and keeps each until the consumer has its result: a worker may die over it.
+
+    Whoever is interrupted on the way to the consumer needs it again, too.
+    """
 
     def __init__(self, items: Iterable[Any]) -> None:
         self._items = items
