@@ -88,12 +88,13 @@ class Items:
         return self._pulled - 1
 
     def _begin_anew(self, position: int) -> None:
-        if iter(self._items) is self._items:
+        anew = iter(self._items)
+        if anew is self._items or anew is self._iterator:
             raise StateError(
                 f"item {position} is to come next, but {self._pulled} were pulled already, from an iterator that gives "
                 f"each once: make a new stream with new items, and load the state into that"
             )
-        self._iterator, self._pulled, self._kept = None, 0, {}
+        self._iterator, self._error, self._pulled, self._kept = None, None, 0, {}
 
 
 @dataclass(frozen=True)
