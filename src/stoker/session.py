@@ -100,7 +100,7 @@ class Session:
         job: Job,
         settings: Settings,
         failures: Failures,
-        new_store: Callable[[], int | None] = lambda: None,
+        new_store: Callable[[], int | None] | None = None,
         items: Items | None = None,
     ) -> None:
         self.cursor = Cursor()
@@ -278,7 +278,7 @@ class Session:
         with limits_explained(), contextlib.ExitStack() as undo:
             slots = Slots.create()
             undo.callback(slots.close)
-            store = self._new_store()
+            store = None if self._new_store is None else self._new_store()
             if store is not None:
                 undo.callback(os.close, store)
             backend = site.build(slots, slots.fd if store is None else store)
