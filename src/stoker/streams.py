@@ -12,7 +12,7 @@ from stoker.observe import ErrorPolicy, Failures, OnError, Stats
 from stoker.plan import Batch, Plan, from_state, to_state
 from stoker.session import Session, Settings
 from stoker.sources import ENDLESS, Items, ItemSource
-from stoker.workers import Workers
+from stoker.workers import Inline, Workers
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def stream(
         to_device=to_device,
         max_on_device=max_on_device,
     )
-    pulled = Items(items)
+    pulled = Items(items, ahead=not isinstance(settings.workers, Inline))
     session = Session(
         "stream",
         plan,

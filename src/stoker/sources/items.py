@@ -20,10 +20,14 @@ class Items:
     """Numbers the items as it pulls them, and keeps each until the consumer has its result: a worker may die over it.
 
     Whoever is interrupted on the way to the consumer needs it again, too.
+
+    Args:
+        items: What to pull.
+        ahead: Not only when the consumer waits for the very next.
     """
 
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = items
+    def __init__(self, items: Iterable[Any], *, ahead: bool) -> None:
+        self._items, self._ahead = items, ahead
         self._iterator: Iterator[Any] | None = None
         self._pulled = 0
         self._kept: dict[int, Any] = {}
@@ -53,7 +57,10 @@ class Items:
     def runs(self) -> Iterator[Run | None]:
         """One for each item. None after one that was slow to come: first let it be seen what has happened meanwhile."""
         yield from [Run(0, number, 1) for number in sorted(self._kept)]
+        is_slow = False
         while True:
+            if is_slow or not self._ahead:
+                yield None
             began = perf_counter_ns()
             number = self._pull()
             if number is None:
@@ -62,8 +69,7 @@ class Items:
                 self.forget(number)
             else:
                 yield Run(0, number, 1)
-            if perf_counter_ns() - began > _QUICK_NS:
-                yield None
+            is_slow = perf_counter_ns() - began > _QUICK_NS
 
     def raise_error(self) -> None:
         """If the items ended with an error: it comes after all results that came before it, once."""
