@@ -82,6 +82,13 @@ def test_items_are_pulled_as_they_are_needed(way):
     assert next(pulled) <= 15 + 3 * 2 + 1
 
 
+def test_in_this_process_an_item_may_depend_on_the_last_result():
+    results = [1]
+    for x, _ in load(Numbers(), iter(lambda: results[-1] * 2, 64)):
+        results.append(int(x[0]))
+    assert results == [1, 2, 4, 8, 16, 32]
+
+
 @pytest.mark.parametrize(("blocks", "ahead"), [(1, 2), (2, 2), (3, 2), (4, 4), (9, 8)])
 def test_blocks_bound_how_many_are_under_way(blocks, ahead):
     ways = [

@@ -41,6 +41,17 @@ def test_endless_items_are_pulled_no_further_than_credit(backend, prefetch):
             assert items.pulled <= delivered + backend.n * prefetch + 1
 
 
+def test_inline_pulls_an_item_when_its_result_is_asked_for():
+    items = Counted()
+    with stoker.stream(works.number, items, prefetch=5) as results:
+        for delivered, _ in enumerate(itertools.islice(results, 20), 1):
+            assert items.pulled == delivered
+        results.load_state_dict(results.state_dict())
+        assert items.pulled == 20
+        assert next(results) == 20
+        assert items.pulled == 21
+
+
 @given(
     workers=st.sampled_from([Inline(), Threads(1), Threads(3)]), prefetch=st.integers(1, 4), takes=st.integers(0, 20)
 )
