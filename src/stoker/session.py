@@ -144,7 +144,7 @@ class Session:
                 return None
             if delivery.skipped or delivery.error is not None:
                 self._note_failures(delivery, plan)
-            self._pass(delivery.batch, plan)
+            self._advance(delivery.batch, plan)
             self._in_step = True
             if delivery.made is not None and delivery.made.samples:  # else all were left out
                 return delivery
@@ -226,13 +226,13 @@ class Session:
     def _pass_over_failed(self, plan: Plan) -> None:
         """The consumer goes on after an error."""
         if self.failed is not None:
-            self._pass(self.failed, plan)
+            self._advance(self.failed, plan)
             self.failed = None
 
-    def _pass(self, batch: Batch, plan: Plan) -> None:
+    def _advance(self, batch: Batch, plan: Plan) -> None:
         self.cursor.deliver(batch, plan)
         if self._items is not None:
-            self._items.delivered(batch.round)
+            self._items.forget(batch.round)
 
     def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
         """Takes note of what was left out of a batch, and raises the error that comes in its place."""
@@ -284,7 +284,7 @@ class Session:
         with limits_explained(), contextlib.ExitStack() as undo:
             slots = Slots.create()
             undo.callback(slots.close)
-            store = self._new_store() if self._new_store is not None else None
+            store = None if self._new_store is None else self._new_store()
             if store is not None:
                 undo.callback(os.close, store)
             backend = site.build(slots, slots.fd if store is None else store)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from stoker.bridges import Framework
 from stoker.engine import Delivery
 from stoker.observe import ErrorPolicy, Failures, OnError, Stats
-from stoker.plan import Plan, from_state, to_state
+from stoker.plan import Batch, Plan, from_state, to_state
 from stoker.session import Session, Settings
 from stoker.sources import ENDLESS, Items, ItemSource
-from stoker.workers import Workers
+from stoker.workers import Inline, Workers
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:
@@ -158,14 +158,18 @@ def stream(
         to_device=to_device,
         max_on_device=max_on_device,
     )
-    pulled = Items(items)
+    pulled = Items(items, ahead=not isinstance(settings.workers, Inline))
     session = Session(
         "stream",
         plan,
         length_known=True,
         job=Job(ItemSource(work), plan, None, policy.leaves_out),
         settings=settings,
-        failures=Failures(policy, {}, lambda plan, batch, _: plan.batch_seed(batch), "item"),
+        failures=Failures(policy, {}, _seed_of, "item"),
         items=pulled,
     )
     return Stream(session, pulled, len(items) if isinstance(items, Sized) else None)
+
+
+def _seed_of(plan: Plan, batch: Batch, _item: int) -> int:
+    return plan.batch_seed(batch)

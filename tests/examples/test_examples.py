@@ -23,6 +23,7 @@ NEEDS = {
     "dataset_server_digits.py": ["torch", "sklearn"],
     "pyloader_torch.py": ["torch"],
     "pyloader_tensorflow.py": ["tensorflow"],
+    "tinyloader_digits.py": ["tinygrad", "sklearn"],
 }
 EPOCH = re.compile(r"^epoch (\d+): .*loss (\d\.\d+), accuracy (\d+\.\d)%$", re.MULTILINE)
 SECONDS = 100  # on a busy machine; alone, none takes more than 15

@@ -33,6 +33,7 @@ from stoker.engine.messages import (
     Spawn,
 )
 from stoker.engine.pacing import Pacing
+from stoker.errors import ShippingError
 from stoker.memory import Decoder, Leases, Slots
 from stoker.plan import Batch, Plan, Run, runs
 from stoker.sources import Items
@@ -270,7 +271,7 @@ class Driver:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for step in instructions:  # grows while it is gone through
             if isinstance(step, Send):
-                self._send(step)
+                instructions.extend(self._send(step))
             elif isinstance(step, Deliver):
                 self._deliver(step)
             elif isinstance(step, Recall):
@@ -284,15 +285,22 @@ class Driver:
             elif isinstance(step, Finish):
                 self._finished = True
 
-    def _send(self, step: Send) -> None:
+    def _send(self, step: Send) -> list[Instruction]:
+        """What follows if it cannot be sent: then the error is the answer, and comes in its place."""
         assert self._plan is not None
         capacity = self._slots.get(step.slot).capacity
+        item = None if self._items is None else self._items[step.run.round]
+        request = Request(step.ticket, step.run, self._plan.length, step.slot, capacity, step.left_out, item)
+        try:
+            self._backend.send(step.worker, request)
+        except ShippingError as error:
+            error.add_note(f"stoker: it is item {step.run.round}")
+            return self._machine.handle(
+                Finished(Answer(step.worker, step.ticket, step.slot, capacity, 0, [Failed(error)]))
+            )
         if self._deadlines is not None:
             self._deadlines.sent(step.worker)
-        item = None if self._items is None else self._items[step.run.round]
-        self._backend.send(
-            step.worker, Request(step.ticket, step.run, self._plan.length, step.slot, capacity, step.left_out, item)
-        )
+        return []
 
     def _recall(self, worker: int) -> int | None:
         ticket = self._backend.recall(worker)

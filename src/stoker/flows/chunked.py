@@ -33,7 +33,7 @@ from stoker.sources import ENDLESS, Items, ItemSource, Seeded
 from stoker.sources.chunks import Chunks, CountSamples, ReadGroup, Unread
 from stoker.sources.files.opening import shown
 from stoker.streams import stream
-from stoker.workers import Skipped
+from stoker.workers import Inline, Skipped
 from stoker.workers.randomness import BorrowedGenerators
 from stoker.workers.worker import Job
 
@@ -80,7 +80,7 @@ class ChunkedFlow:
             job=Job(ItemSource(work), endless, None, skip_errors=False),
             settings=self._settings,
             failures=self,
-            items=Items(()),
+            items=Items((), ahead=True),
         )
         self._epochs = Epochs(chunks, plan, self._count)
         self._batches = self._samples = 0
@@ -296,7 +296,7 @@ class ChunkedFlow:
 
     def _follow(self, readings: _Readings) -> None:
         self._sent: dict[int, tuple[int, int]] = {}  # items under way: their number -> epoch and place
-        self._items = Items(readings)
+        self._items = Items(readings, ahead=not isinstance(self._settings.workers, Inline))
         self.session.jump(Cursor(), self._items)
 
     def places(self) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from stoker.errors import TooManyErrors
 from stoker.plan import Batch, Plan
+from stoker.sources import ENDLESS
 from stoker.workers import Skipped
 
 OnError = Literal["raise", "skip", "quarantine"]
@@ -142,11 +143,13 @@ class Failures:
             self._unwritable = True
 
     def _too_many(self, failed: int, limit: int, last: Skipped, batch: Batch, plan: Plan) -> TooManyErrors:
-        samples = plan.share
+        of_all, what = f"of {plan.share} {self._what}s of epoch {batch.epoch}", "the dataset"
+        if plan.length == ENDLESS:
+            of_all, what = f"{self._what}s", "the work"
         allowed = f"max_errors={self._policy.max_errors!r}" if self._policy.max_errors is not None else "all but one"
         error = TooManyErrors(
-            f"{failed} of {samples} {self._what}s of epoch {batch.epoch} failed; {limit} may ({allowed}). "
-            f"The last one was {last.sample}: {last.error}. Mend the dataset, or raise max_errors"
+            f"{failed} {of_all} failed; {limit} may ({allowed}). "
+            f"The last one was {last.sample}: {last.error}. Mend {what}, or raise max_errors"
         )
         if last.traceback:
             error.add_note(f"stoker: how {self._what} {last.sample} failed:\n{last.traceback}")

@@ -17,10 +17,17 @@ _QUICK_NS = 1_000_000
 
 
 class Items:
-    """Numbers the items as it pulls them, and keeps each until it is delivered: a worker may die over it."""
+    """Numbers the items as it pulls them, and keeps each until the consumer has its result: a worker may die over it.
 
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = items
+    Whoever is interrupted on the way to the consumer needs it again, too.
+
+    Args:
+        items: What to pull.
+        ahead: Not only when the consumer waits for the very next.
+    """
+
+    def __init__(self, items: Iterable[Any], *, ahead: bool) -> None:
+        self._items, self._ahead = items, ahead
         self._iterator: Iterator[Any] | None = None
         self._pulled = 0
         self._kept: dict[int, Any] = {}
@@ -35,8 +42,8 @@ class Items:
         item = self._kept.get(number)
         return item.name if isinstance(item, Seeded) else f"item {number}"
 
-    def delivered(self, number: int) -> None:
-        """Nobody will ask for it again."""
+    def forget(self, number: int) -> None:
+        """The consumer has its result, and nobody will ask for it again."""
         self._kept.pop(number, None)
 
     def seek(self, position: int, taken: set[int]) -> None:
@@ -50,22 +57,24 @@ class Items:
         if any(n not in self._kept and n not in taken for n in range(position, self._pulled)):
             self._begin_anew(position)
         while self._pulled < position and self._pull() is not None:
-            self.delivered(self._pulled - 1)
+            self.forget(self._pulled - 1)
 
     def runs(self) -> Iterator[Run | None]:
         """One for each item. None after one that was slow to come: first let it be seen what has happened meanwhile."""
         yield from [Run(0, number, 1) for number in sorted(self._kept)]
+        is_slow = False
         while True:
+            if is_slow or not self._ahead:
+                yield None
             began = perf_counter_ns()
             number = self._pull()
             if number is None:
                 return
             if number in self._taken:
-                self.delivered(number)
+                self.forget(number)
             else:
                 yield Run(0, number, 1)
-            if perf_counter_ns() - began > _QUICK_NS:
-                yield None
+            is_slow = perf_counter_ns() - began > _QUICK_NS
 
     def raise_error(self) -> None:
         """If the items ended with an error: it comes after all results that came before it, once."""
@@ -90,12 +99,13 @@ class Items:
         return self._pulled - 1
 
     def _begin_anew(self, position: int) -> None:
-        if iter(self._items) is self._items:
+        anew = iter(self._items)
+        if anew is self._items or anew is self._iterator:
             raise StateError(
                 f"item {position} is to come next, but {self._pulled} were pulled already, from an iterator that gives "
                 f"each once: make a new stream with new items, and load the state into that"
             )
-        self._iterator, self._pulled, self._kept = None, 0, {}
+        self._iterator, self._error, self._pulled, self._kept = None, None, 0, {}
 
 
 class Seeded(NamedTuple):
