@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stoker.compat.pyloader import DataCollator, NumpyDataCollator
+from stoker.compat.pyloader import NumpyDataCollator
 from stoker.compat.pyloader_run import crew
 from tests.compat.chunked import Doubled, Noisy, Numbers, make, read, write_chunks
 
@@ -181,37 +181,6 @@ def test_the_seeds_are_taken_as_they_are_when_a_loop_begins_anew(folder):
 
 
 # What the parts may give
-
-
-class Torch(DataCollator):
-    def collate_batch(self, batch_data):
-        import torch
-
-        return {key: torch.tensor(values) for key, values in batch_data.items()}
-
-
-class TensorFlow(DataCollator):
-    def collate_batch(self, batch_data):
-        import tensorflow
-
-        return {key: tensorflow.constant(values) for key, values in batch_data.items()}
-
-
-@pytest.mark.parametrize("queue", [1, 3])
-def test_tensors_of_torch(folder, queue):
-    torch = pytest.importorskip("torch")
-    with make(folder, collator=Torch(), max_queue_size=queue) as loader:
-        batches = list(loader)
-    assert all(type(batch["x"]) is torch.Tensor for batch in batches)
-    assert torch.cat([batch["double"] for batch in batches]).tolist() == list(range(0, 42, 2))
-
-
-def test_tensors_of_tensorflow(folder):
-    tensorflow = pytest.importorskip("tensorflow")
-    with make(folder, collator=TensorFlow(), max_queue_size=2) as loader:
-        batches = list(loader)
-    assert all(tensorflow.is_tensor(batch["x"]) for batch in batches)
-    assert tensorflow.concat([batch["x"] for batch in batches], 0).numpy().tolist() == list(range(21))
 
 
 class Arrays(Numbers):
