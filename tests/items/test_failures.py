@@ -153,3 +153,18 @@ def test_where_nothing_travels_items_need_not_pickle(workers):
     locks = [threading.Lock() for _ in range(5)]
     with stoker.stream(type(locks[0]).locked, locks, workers=workers) as results:
         assert list(results) == [False] * 5
+
+
+def test_on_the_way_to_a_device_errors_come_in_their_place():
+    def items():
+        yield from range(6)
+        raise KeyError("no more")
+
+    with stoker.stream(works.failing, items(), workers=Threads(2), to_device=lambda result: result) as results:
+        assert list(itertools.islice(results, 3)) == [0, 1, 2]
+        with pytest.raises(KeyError, match="ends with three"):
+            next(results)
+        assert list(itertools.islice(results, 2)) == [4, 5]
+        with pytest.raises(KeyError, match="no more"):
+            next(results)
+        assert list(results) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 import signal
@@ -126,6 +127,17 @@ def test_ctrl_c_in_the_items_loses_nothing(backend):
             got.extend(result for result in results)
         got.extend(itertools.islice(results, 20))
     assert got == list(range(len(got)))
+
+
+def test_ctrl_c_right_after_an_item_has_come_loses_nothing(backend):
+    """Python looks for signals between its own instructions only, so this one is seen when the item has been given."""
+    got = []
+    items = itertools.chain([0, 1, 2], map(_thread.interrupt_main, [signal.SIGINT]), [4, 5, 6])
+    with stoker.stream(works.number, items, workers=backend) as results:
+        with pytest.raises(KeyboardInterrupt):
+            got.extend(result for result in results)
+        got.extend(results)
+    assert got == [0, 1, 2, None, 4, 5, 6]
 
 
 def test_ctrl_c_in_the_callable_loses_nothing(backend):

@@ -177,3 +177,14 @@ def test_after_its_end_a_stream_can_tell_its_state_but_not_go_back():
     with stoker.stream(works.dice, range(N + 3)) as longer:
         longer.load_state_dict(state)
         assert list(longer) == wanted(N + 3)[N:]
+
+
+@pytest.mark.parametrize("workers", [Threads(2), Processes(2)], ids=repr)
+def test_what_was_moved_ahead_to_a_device_need_not_be_had_again(workers):
+    arguments = {"workers": workers, "to_device": lambda result: result, "max_on_device": 3}
+    with stoker.stream(works.dice, iter(range(N)), **arguments) as results:
+        got = list(itertools.islice(results, 3))
+        results.load_state_dict(results.state_dict())
+        got += list(itertools.islice(results, 4))
+        results.load_state_dict(results.state_dict())
+        assert got + list(results) == wanted()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Items:
     def __init__(self, items: Iterable[Any], *, ahead: bool) -> None:
         self._items, self._ahead = items, ahead
         self._iterator: Iterator[Any] | None = None
+        self._numbered: Iterator[tuple[int, Any]] = iter(())
         self._pulled = 0
         self._kept: dict[int, Any] = {}
         self._taken: frozenset[int] = frozenset()
@@ -52,6 +54,8 @@ class Items:
         Raises:
             StateError: They were pulled before, and what gave them gives each but once.
         """
+        while self._pulled in self._kept:  # Ctrl-C came right after it
+            self._pulled += 1
         self._taken = frozenset(taken)
         self._kept = {n: item for n, item in self._kept.items() if n >= position and n not in taken}
         if any(n not in self._kept and n not in taken for n in range(position, self._pulled)):
@@ -84,17 +88,17 @@ class Items:
 
     def _pull(self) -> int | None:
         if self._iterator is None:
-            self._iterator = iter(self._items)
+            iterator = iter(self._items)
+            self._numbered = enumerate(iterator)
+            self._iterator = iterator
         try:
-            item = next(self._iterator)
-        except StopIteration:
-            return None
+            self._kept.update(islice(self._numbered, 1))  # in one call: Ctrl-C can't come between having and keeping it
         except Exception as error:
             error.add_note(f"stoker: the items raised it, when item {self._pulled} was asked for")
             self._error = error
-            self._iterator = iter(())
+            self._numbered = iter(())
+        if self._pulled not in self._kept:
             return None
-        self._kept[self._pulled] = item
         self._pulled += 1
         return self._pulled - 1
 
