@@ -74,16 +74,18 @@ class Encoder:
             if column is None
         ]
         layout, layout_bytes = self._layout(tree, columns)
-        beside = b"" if self._shared else layout_bytes + (_dump_aside(aside, layout) if aside else b"")
+        beside = _dump_aside(aside, layout) if aside and not self._shared else b""
         end = offset + layout.nbytes
-        buffer = slot.reserve(end + len(beside)).buffer
+        after_layout = end + len(layout_bytes)
+        buffer = slot.reserve(after_layout + len(beside)).buffer
         for column, leaf in zip(columns, layout.leaves, strict=True):
             if column is not None and leaf is not None:
                 column.write(np.ndarray(leaf.shape, leaf.dtype, buffer, offset + leaf.offset))
         if self._shared:
             return Packed(offset, layout.nbytes, 0, 0, (layout, aside))
-        buffer[end : end + len(beside)] = beside
-        return Packed(offset, layout.nbytes, len(layout_bytes), len(beside) - len(layout_bytes))
+        buffer[end:after_layout] = layout_bytes
+        buffer[after_layout : after_layout + len(beside)] = beside
+        return Packed(offset, layout.nbytes, len(layout_bytes), len(beside))
 
     def _layout(self, tree: Shape, columns: list[Column | None]) -> tuple[Layout, bytes]:
         key = (tree, *[column and (column.dtype, column.shape, column.tensor) for column in columns])
