@@ -115,8 +115,8 @@ def stream(
 
     Args:
         work: Gets an item; gives any tree of arrays, numbers and strings. It travels to the workers once.
-        items: Any iterable, also an endless one. They are pulled in the consumer's thread, when it asks for a result, or
-            on the way to a device by the thread that moves results; and no further ahead than ``workers * prefetch``.
+        items: Any iterable, also an endless one. They are pulled in the consumer's thread, when it asks for a result;
+            on the way to a device, by the thread that moves results. No further ahead than ``workers * prefetch``.
         workers: A number of processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or ``Processes(n, start=...)``.
         prefetch: Items under way or done ahead, per worker.
         in_order: False: results come as they are done.
