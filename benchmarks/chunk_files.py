@@ -1,4 +1,4 @@
-"""The chunk files that are read: JSON lines, Parquet and tars of JPEGs, written once a run, a folder each."""
+"""The chunk files that are read: JSON lines, Parquet and tars of JPEGs, written once a race."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.datasets import Jpegs
+from benchmarks.workloads import CHUNK_FOLDER
 
 CHUNK_BYTES = 8 * 10**6
 FEATURES = 64
@@ -28,7 +29,7 @@ class _Record(msgspec.Struct):
     score: float
 
 
-def write_json_lines(folder: Path, gigabytes: float) -> None:
+def write_json_lines(scratch: Path, gigabytes: float) -> None:
     """Records with an id, a text of about 600 characters, a label and a score."""
     encode = msgspec.json.Encoder().encode_lines
     chance, prose = np.random.default_rng(0), _prose()
@@ -42,10 +43,10 @@ def write_json_lines(folder: Path, gigabytes: float) -> None:
         labels, scores = chance.integers(0, 10, count).tolist(), chance.random(count).tolist()
         file.write_bytes(encode(map(_Record, ids, texts, labels, scores)))
 
-    _write(folder, "jsonl", gigabytes, chunk)
+    _write(scratch, "jsonl", gigabytes, chunk)
 
 
-def write_parquet(folder: Path, gigabytes: float) -> None:
+def write_parquet(scratch: Path, gigabytes: float) -> None:
     """Rows with 64 float32 features, a label and an id."""
     import pyarrow
     from pyarrow import parquet
@@ -62,12 +63,12 @@ def write_parquet(folder: Path, gigabytes: float) -> None:
         # A dictionary of features that are all different would only slow down writing, and reading for everyone.
         parquet.write_table(pyarrow.table(columns), file, use_dictionary=["label"])
 
-    _write(folder, "parquet", gigabytes, chunk)
+    _write(scratch, "parquet", gigabytes, chunk)
 
 
-def write_tars(folder: Path, _: float) -> None:
+def write_tars(scratch: Path, _: float) -> None:
     """WebDataset's archives: a JPEG and a label a sample."""
-    folder.mkdir()
+    folder = _made(scratch)
     jpegs = Jpegs(_TARS * _IN_A_TAR, distinct=256).files
     for number in range(_TARS):
         with tarfile.open(folder / f"{number:05}.tar", "w") as archive:
@@ -82,10 +83,16 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(member, io.BytesIO(content))
 
 
-def _write(folder: Path, ending: str, gigabytes: float, chunk: Callable[[Path, int], None]) -> None:
-    folder.mkdir()
+def _write(scratch: Path, ending: str, gigabytes: float, chunk: Callable[[Path, int], None]) -> None:
+    folder = _made(scratch)
     for number in range(max(round(gigabytes * 1e9 / CHUNK_BYTES), 4)):  # two for each worker, however little is asked
         chunk(folder / f"{number:05}.{ending}", number)
+
+
+def _made(scratch: Path) -> Path:
+    folder = scratch / CHUNK_FOLDER
+    folder.mkdir()
+    return folder
 
 
 def _prose() -> str:
