@@ -1,4 +1,5 @@
-"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, docs/images/bench.png and cache.png.
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, cache.png and
+chunks_memory.png in docs/images.
 
 A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
 """
@@ -13,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import cache_figures, cache_plot, comparisons, figures, machine, plot
+from benchmarks import cache_figures, cache_plot, chunk_figures, chunk_plot, comparisons, figures, machine, plot
 from benchmarks.chunk_comparisons import CHUNK_COMPARISONS
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
 from benchmarks.report import Report
 from benchmarks.rounds import Race, Settings
 from benchmarks.terminal import Screen
-from benchmarks.workloads import KEPT, WORKLOADS
+from benchmarks.workloads import KEPT, STREAMED, WORKLOADS
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
@@ -82,7 +83,7 @@ def main() -> None:
             if name in options.only:
                 report.workloads.append(Race(workload, settings, screen.step).run())
                 report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
-        for group in _groups(options.only):
+        for group in _groups(options):
             report.figures += figures.measure(group, options.runs, screen.step)
         for name, comparison in _RACES.items():
             if name in options.only:
@@ -90,13 +91,18 @@ def main() -> None:
     report.write(_RESULTS, options.name)
     plot.draw(report.workloads, _image(options, "bench"))
     cache_plot.draw(report.figures, _image(options, "cache"))
+    chunk_plot.draw(report.figures, _image(options, "chunks_memory"))
 
 
-def _groups(only: Sequence[str]) -> Iterator[figures.Group]:
-    if _FIGURES in only:
+def _groups(options: Options) -> Iterator[figures.Group]:
+    if _FIGURES in options.only:
         yield from figures.groups()
-    if KEPT["cache"].name in only:
+    if KEPT["cache"].name in options.only:
         yield from cache_figures.groups()
+    if STREAMED["jsonl"].name in options.only:
+        yield from chunk_figures.memory_groups(options.gigabytes)
+    if _REMOTE in options.only:
+        yield from chunk_figures.remote_groups()
 
 
 def _image(options: Options, name: str) -> Path:

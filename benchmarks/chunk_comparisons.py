@@ -93,6 +93,7 @@ CHUNK_COMPARISONS: dict[str, Comparison] = {
                 _beside_in_order(BARE, "the same reader in two bare processes, which hand nothing over"),
                 _beside_in_order(WEBDATASET, "its pipeline and WebLoader, in order", 1.0),
             ),
+            length=1.0,
             prepare=chunk_files.write_tars,
             warm_up=_WARM_UP_S,
         ),
