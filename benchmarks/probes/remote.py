@@ -1,4 +1,4 @@
-"""`.npy` chunks in S3, over a network that is slow and far away: bytes a second that a loader gets, and plain downloads.
+"""`.npy` chunks in S3, over a network that is slow and far away: bytes a second of a loader, and of plain downloads.
 
 s3fs finds the server through `AWS_ENDPOINT_URL`, and anything will do for the keys. Both go over all files several
 times; the loader's first epoch is its warm-up, since it prefetches the next one at its end, as that does in turn.
@@ -44,7 +44,8 @@ def _serving(module: str, *arguments: str) -> Iterator[int]:
     """A server's port; it ends with us, since its input then does."""
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
         finally:
