@@ -39,7 +39,7 @@ class Proxy:
 
     async def __call__(self, client: StreamReader, to_client: StreamWriter) -> None:
         server, to_server = await asyncio.open_connection("127.0.0.1", self._port)
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):  # the latter at the end of the proxy
             await asyncio.gather(self._ask(client, to_server), self._answer(server, to_client))
         to_client.close()
 
