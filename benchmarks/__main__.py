@@ -89,6 +89,7 @@ def main() -> None:
             if name in options.only:
                 report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
     report.write(_RESULTS, options.name)
+    _write_section(report, options)
     plot.draw(report.workloads, _image(options, "bench"))
     cache_plot.draw(report.figures, _image(options, "cache"))
     chunk_plot.draw(report.figures, _image(options, "chunks_memory"))
@@ -103,6 +104,13 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from chunk_figures.memory_groups(options.gigabytes)
     if _REMOTE in options.only:
         yield from chunk_figures.remote_groups()
+
+
+def _write_section(report: Report, options: Options) -> None:
+    """What a page says about streams and chunk files."""
+    if not set(options.only).isdisjoint((*CHUNK_COMPARISONS, _REMOTE)):
+        section = report.section("chunks", chunk_figures.NAMES, CHUNK_COMPARISONS)
+        (_RESULTS / f"{options.name}.chunks.md").write_text(section, encoding="utf-8")
 
 
 def _image(options: Options, name: str) -> Path:

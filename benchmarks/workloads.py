@@ -163,7 +163,7 @@ STREAMED: dict[str, Workload] = {
         Workload("parquet", "64 rows of Parquet", _files, 64, _ENDLESS, 64 * (64 * 4 + 16), "samples/s",
                  (CHUNKS_SHUFFLED, CHUNKS, BARE, BARE_BATCHES, HF_STREAMING, HF_BATCHES, TORCH_FILES)),
         Workload("tar", "32 JPEGs out of tars", _files, 32, _ENDLESS, 32 * 256 * 256 * 3, "samples/s",
-                 (CHUNKS_SHUFFLED, CHUNKS, BARE, WEBDATASET)),
+                 (CHUNKS, BARE, WEBDATASET)),
     )
 }  # fmt: skip
 
