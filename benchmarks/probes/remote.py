@@ -48,7 +48,10 @@ def _serving(module: str, *arguments: str) -> Iterator[int]:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            yield int(process.stdout.readline())
+            port = process.stdout.readline()
+            if not port:
+                raise RuntimeError(f"{module} did not start: are moto[server] and s3fs installed?")
+            yield int(port)
         finally:
             process.stdin.close()
 
