@@ -4,5 +4,6 @@
 
 Read in this order: `workloads.py` (what is loaded), `contenders/` (by whom), `child.py` and `rounds.py` (how a
 round is measured), `probes/` and `figures.py` (the single figures), `comparisons.py` and `cache_figures.py` (cache and
-rotation), `report.py`, `plot.py` and `cache_plot.py` (what is written).
+rotation), `chunk_files.py`, `chunk_comparisons.py` and `chunk_figures.py` (streams and chunk files), `far_away.py` (a
+slow network), `report.py`, `plot.py`, `cache_plot.py` and `chunk_plot.py` (what is written).
 """

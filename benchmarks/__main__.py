@@ -1,4 +1,5 @@
-"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, docs/images/bench.png and cache.png.
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, cache.png and
+chunks_memory.png in docs/images.
 
 A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
 """
@@ -13,20 +14,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import cache_figures, cache_plot, comparisons, figures, machine, plot
+from benchmarks import cache_figures, cache_plot, chunk_figures, chunk_plot, comparisons, figures, machine, plot
+from benchmarks.chunk_comparisons import CHUNK_COMPARISONS
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
 from benchmarks.report import Report
 from benchmarks.rounds import Race, Settings
 from benchmarks.terminal import Screen
-from benchmarks.workloads import KEPT, WORKLOADS
+from benchmarks.workloads import KEPT, STREAMED, WORKLOADS
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
 _IMAGES = _HERE.parent / "docs" / "images"
 _REAL, _SMOKE = "latest", "smoke"
 _WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet machine
-_FIGURES = "figures"  # what --only calls the single figures
+_FIGURES, _REMOTE = "figures", "remote"  # what --only calls the single figures, and those of a server far away
+_RACES = COMPARISONS | CHUNK_COMPARISONS
+_QUICK_GIGABYTES = 0.05
 
 
 @dataclass(frozen=True)
@@ -38,53 +42,75 @@ class Options:
     warm_up: float
     shuffle: bool
     runs: int | None  # of each probe; None: as many as each group says
+    gigabytes: float  # of JSON lines, and of Parquet
 
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
-    names = (*WORKLOADS, _FIGURES, *COMPARISONS)
+    names = (*WORKLOADS, _FIGURES, *_RACES, _REMOTE)
     parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
     parser.add_argument("--shuffle", action="store_true", help="shuffle every workload (default: in order)")
     parser.add_argument("--quick", action="store_true", help="a smoke run: one short round, one run of each probe")
+    parser.add_argument("--gigabytes", type=float, help="of JSON lines, and of Parquet (default 1, a quick run 0.05)")
     given = parser.parse_args()
     only = given.only.split(",")
     if unknown := set(only) - set(names):
         parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {', '.join(names)}")
     if given.quick:
-        return Options(_SMOKE, only, 1, 0.3, 0.5, given.shuffle, 1)
+        return Options(_SMOKE, only, 1, 0.3, 0.5, given.shuffle, 1, given.gigabytes or _QUICK_GIGABYTES)
     name = _REAL if set(only) == set(names) else _SMOKE
-    return Options(name, only, given.rounds, given.seconds, _WARM_UP_S, given.shuffle, None)
+    return Options(name, only, given.rounds, given.seconds, _WARM_UP_S, given.shuffle, None, given.gigabytes or 1.0)
 
 
 def main() -> None:
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that some gigabytes of files are removed
-    chosen = {"rounds": options.rounds, "seconds": options.seconds, "shuffle": options.shuffle}
+    chosen = {
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "shuffle": options.shuffle,
+        "gigabytes": options.gigabytes,
+    }
     report = Report(machine.describe(), chosen)
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch, Screen(report) as screen:
         write_tokens(Path(scratch))
-        settings = Settings(options.rounds, options.seconds, options.warm_up, options.shuffle, Path(scratch))
+        settings = Settings(
+            options.rounds, options.seconds, options.warm_up, options.shuffle, Path(scratch), options.gigabytes
+        )
         for name, workload in WORKLOADS.items():
             if name in options.only:
                 report.workloads.append(Race(workload, settings, screen.step).run())
                 report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
-        for group in _groups(options.only):
+        for group in _groups(options):
             report.figures += figures.measure(group, options.runs, screen.step)
-        for name, comparison in COMPARISONS.items():
+        for name, comparison in _RACES.items():
             if name in options.only:
                 report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
     report.write(_RESULTS, options.name)
+    _write_section(report, options)
     plot.draw(report.workloads, _image(options, "bench"))
     cache_plot.draw(report.figures, _image(options, "cache"))
+    chunk_plot.draw(report.figures, _image(options, "chunks_memory"))
 
 
-def _groups(only: Sequence[str]) -> Iterator[figures.Group]:
-    if _FIGURES in only:
+def _groups(options: Options) -> Iterator[figures.Group]:
+    if _FIGURES in options.only:
         yield from figures.groups()
-    if KEPT["cache"].name in only:
+    if KEPT["cache"].name in options.only:
         yield from cache_figures.groups()
+    if STREAMED["jsonl"].name in options.only:
+        yield from chunk_figures.memory_groups(options.gigabytes)
+    if _REMOTE in options.only:
+        yield from chunk_figures.remote_groups()
+
+
+def _write_section(report: Report, options: Options) -> None:
+    """What a page says about streams and chunk files."""
+    if not set(options.only).isdisjoint((*CHUNK_COMPARISONS, _REMOTE)):
+        section = report.section("chunks", chunk_figures.NAMES, CHUNK_COMPARISONS)
+        (_RESULTS / f"{options.name}.chunks.md").write_text(section, encoding="utf-8")
 
 
 def _image(options: Options, name: str) -> Path:

@@ -24,7 +24,7 @@ from typing import IO, Any
 from benchmarks import memory
 from benchmarks.contenders import Contender, Job, open_contender
 from benchmarks.results import Round
-from benchmarks.workloads import KEPT, WORKLOADS
+from benchmarks.workloads import ALL
 
 _CLOSE_S = 1.0  # some loaders never come back from being closed midway
 
@@ -59,7 +59,7 @@ def _leave(contender: Contender | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("contender")
-    parser.add_argument("workload", choices=WORKLOADS | KEPT)
+    parser.add_argument("workload", choices=ALL)
     parser.add_argument("scratch", type=Path)
     parser.add_argument("--warm-up", type=float, required=True)
     parser.add_argument("--shuffle", action="store_true")
@@ -69,7 +69,7 @@ def main() -> None:
     contender: Contender | None = None
     try:
         begin = time.perf_counter()
-        workload = (WORKLOADS | KEPT)[options.workload]
+        workload = ALL[options.workload]
         job = Job(workload, workload.make(options.scratch), options.shuffle, options.scratch)
         contender = open_contender(options.contender, job)
         contender.warm_up(options.warm_up)

@@ -25,7 +25,7 @@ from benchmarks.workloads import (
     Workload,
 )
 
-_WARM_UP_S = 60.0  # also in a quick run: a cache is warm when it is full, which takes a second or two
+Prepare = Callable[[Path, float], None]  # writes into a scratch folder, given how many gigabytes there are to be
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class Row:
 @dataclass(frozen=True)
 class Comparison:
     """A race and its table; `ratio` is the head of the column of ratios, `length` a round's, beside those of other
-    races.
+    races; `prepare` writes what is loaded; `warm_up` is how long a warm-up may take, also in a quick run.
 
-    In 1.5 s a cache gives thirty epochs and the slowest peer one. Rotation makes many samples at the beginning of each
-    block and few later, so a round is to have several blocks in it.
+    A cache is warm when it is full, which takes a second or two. In 1.5 s it gives thirty epochs and the slowest peer
+    one. Rotation makes many samples at the beginning of each block and few later, so a round is to have several blocks
+    in it.
     """
 
     workload: Workload
@@ -53,6 +54,8 @@ class Comparison:
     ratio: str
     rows: tuple[Row, ...]
     length: float = 0.6
+    prepare: Prepare | None = None
+    warm_up: float = 60.0
 
 
 @dataclass
@@ -126,7 +129,10 @@ COMPARISONS: dict[str, Comparison] = {
 def measure(comparison: Comparison, settings: Settings, on_step: Callable[[str], None]) -> ComparisonResult:
     """Runs the race in a folder of its own, since some gigabytes come together there."""
     with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch:
+        if comparison.prepare is not None:
+            on_step(f"{comparison.workload.name}: files are written")
+            comparison.prepare(Path(scratch), settings.gigabytes)
         seconds = settings.seconds * comparison.length
-        ours = replace(settings, shuffle=True, seconds=seconds, warm_up=_WARM_UP_S, scratch=Path(scratch))
+        ours = replace(settings, shuffle=True, seconds=seconds, warm_up=comparison.warm_up, scratch=Path(scratch))
         race = Race(comparison.workload, ours, lambda doing, _: on_step(doing))
         return ComparisonResult(comparison, race.run(), seconds)

@@ -11,7 +11,8 @@ from typing import Any
 
 _LOADERS = ("stoker", "torch", "grain", "spdl", "tinyloader")
 _PEERS_OF_THE_CACHE = ("datasets", "litdata", "mosaicml-streaming")
-_PACKAGES = (*_LOADERS, *_PEERS_OF_THE_CACHE, "numpy", "pillow")
+_PEERS_OF_CHUNKS = ("webdataset", "pyarrow", "msgspec", "s3fs")
+_PACKAGES = (*_LOADERS, *_PEERS_OF_THE_CACHE, *_PEERS_OF_CHUNKS, "numpy", "pillow")
 
 
 def describe(packages: Sequence[str] = _PACKAGES) -> dict[str, Any]:

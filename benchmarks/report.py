@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,17 @@ class Report:
         text = json.dumps(self._plain(), indent=1, ensure_ascii=False)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         (folder / f"{name}.md").write_text(self.markdown(), encoding="utf-8")
+
+    def section(self, title: str, figures: Collection[str], comparisons: Collection[str]) -> str:
+        """The tables of some figures and comparisons, between the marks of a page that they are pasted into."""
+        part = replace(
+            self,
+            workloads=[],
+            figures=[figure for figure in self.figures if figure.name in figures],
+            comparisons=[one for one in self.comparisons if one.comparison.workload.name in comparisons],
+        )
+        tables = part.markdown().removeprefix(_about(self.machine, self.settings)).strip()
+        return f"<!-- bench {title} -->\n\n{tables}\n\n<!-- /bench {title} -->\n"
 
     def _plain(self) -> dict[str, Any]:
         return {

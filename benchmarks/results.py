@@ -13,7 +13,7 @@ from benchmarks.workloads import LIMIT, STOKER, TORCH, Workload
 class Round:
     """One round of one contender."""
 
-    batches: int
+    batches: float  # those who count samples may end within one
     seconds: float
     cpu_seconds: float
     pss_bytes: int

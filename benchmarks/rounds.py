@@ -32,6 +32,7 @@ class Settings:
     warm_up: float
     shuffle: bool
     scratch: Path
+    gigabytes: float = 1.0  # of chunk files
 
 
 class ContenderError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from benchmarks.datasets import TOKENS_FILE, Dataset, Gather, Jpegs, Photos, Pool, Tokens, Waiting
 
@@ -20,6 +20,16 @@ HF_DATASETS, LITDATA, MOSAIC = "HF datasets", "LitData", "Mosaic Streaming"
 MEMMAP_ALONE = "no loader"
 MEMMAP, MEMMAP_RING = "limit: one batch", "limit: batches in flight"
 ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK = "in memory, 512", "in memory, all", "on disk, 512"
+
+# Items, and chunk files.
+STREAM, TINYLOADER_FRONT, TINYLOADER_ITEMS = "stoker.stream", "tinyloader's front", "tinyloader, shared memory"
+CHUNKS_SHUFFLED, CHUNKS = "Stoker, shuffled", "Stoker, in order"
+BARE, BARE_BATCHES = "bare", "bare, in batches"
+HF_STREAMING, HF_BATCHES = "HF datasets", "HF datasets, in batches"
+TORCH_FILES, WEBDATASET = "torch's IterableDataset", "webdataset"
+
+CHUNK_FOLDER = "chunks"  # in the scratch folder
+_ENDLESS = 10**9  # batches: their warm-up ends by the clock
 
 Unit = Literal["GB/s", "samples/s", "batches/s"]
 
@@ -95,6 +105,15 @@ def photos(_: Path | None = None) -> Dataset:
     return Photos(32 * 40)
 
 
+def _items(_: Path) -> Dataset:
+    return Pool(10**6, (3, 512, 512), "float64", pool=16)
+
+
+def _files(scratch: Path) -> Any:
+    """The paths of the files that `chunk_files.py` has written."""
+    return sorted(map(str, (scratch / CHUNK_FOLDER).iterdir()))
+
+
 def _waiting(_: Path) -> Dataset:
     return Waiting(8 * 800, seconds=0.005)
 
@@ -132,3 +151,20 @@ KEPT: dict[str, Workload] = {
                  (DECODING, ROTATION_MEMORY, ROTATION_DISK)),
     )
 }  # fmt: skip
+
+# Loaded by chunk_comparisons.py. An epoch of a gigabyte takes long, and what a batch weighs depends on its texts.
+STREAMED: dict[str, Workload] = {
+    workload.name: workload
+    for workload in (
+        Workload("items", "one by one, (3,512,512) float64 and a label", _items, 1, _ENDLESS, 3 * 512 * 512 * 8 + 8,
+                 "samples/s", (STREAM, TINYLOADER_FRONT, TINYLOADER_ITEMS), workers=8),
+        Workload("jsonl", "64 JSON lines", _files, 64, _ENDLESS, 64 * 670, "samples/s",
+                 (CHUNKS_SHUFFLED, CHUNKS, BARE, BARE_BATCHES, HF_STREAMING, HF_BATCHES, TORCH_FILES)),
+        Workload("parquet", "64 rows of Parquet", _files, 64, _ENDLESS, 64 * (64 * 4 + 16), "samples/s",
+                 (CHUNKS_SHUFFLED, CHUNKS, BARE, BARE_BATCHES, HF_STREAMING, HF_BATCHES, TORCH_FILES)),
+        Workload("tar", "32 JPEGs out of tars", _files, 32, _ENDLESS, 32 * 256 * 256 * 3, "samples/s",
+                 (CHUNKS, BARE, WEBDATASET)),
+    )
+}  # fmt: skip
+
+ALL = WORKLOADS | KEPT | STREAMED

@@ -11,10 +11,16 @@ from typing import Any
 
 from benchmarks.contenders.contender import PREFETCH, Contender, Job
 from benchmarks.workloads import (
+    BARE,
+    BARE_BATCHES,
     CACHE,
+    CHUNKS,
+    CHUNKS_SHUFFLED,
     DECODING,
     GRAIN,
+    HF_BATCHES,
     HF_DATASETS,
+    HF_STREAMING,
     LIMIT,
     LITDATA,
     MEMMAP,
@@ -26,9 +32,14 @@ from benchmarks.workloads import (
     ROTATION_MEMORY,
     SPDL,
     STOKER,
+    STREAM,
     SWIFT_FRONT,
     TINYLOADER,
+    TINYLOADER_FRONT,
+    TINYLOADER_ITEMS,
     TORCH,
+    TORCH_FILES,
+    WEBDATASET,
 )
 
 _TIMES, _ROTATING = 4, 512
@@ -51,6 +62,17 @@ _MODULES: dict[str, tuple[str, dict[str, Any]]] = {
     ROTATION_MEMORY: ("with_rotation", {"times": _TIMES, "size": _ROTATING}),
     ROTATION_ALL: ("with_rotation", {"times": _TIMES}),
     ROTATION_DISK: ("with_rotation", {"times": _TIMES, "size": _ROTATING, "medium": "disk"}),
+    STREAM: ("with_stream", {}),
+    TINYLOADER_FRONT: ("items_with_tinyloader", {"front": True}),
+    TINYLOADER_ITEMS: ("items_with_tinyloader", {"front": False}),
+    CHUNKS_SHUFFLED: ("with_chunks", {"shuffle": True}),
+    CHUNKS: ("with_chunks", {"shuffle": False}),
+    BARE: ("bare_files", {"in_batches": False}),
+    BARE_BATCHES: ("bare_files", {"in_batches": True}),
+    HF_STREAMING: ("streaming_with_hf", {"in_batches": False}),
+    HF_BATCHES: ("streaming_with_hf", {"in_batches": True}),
+    TORCH_FILES: ("files_with_torch", {}),
+    WEBDATASET: ("with_webdataset", {}),
 }
 
 __all__ = ["Contender", "Job", "open_contender"]

@@ -50,7 +50,7 @@ class Job:
 class Count:
     """What a contender did in a round."""
 
-    batches: int
+    batches: float  # those who count samples may end within one
     seconds: float
     cpu_seconds: float
 

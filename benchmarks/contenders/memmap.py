@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.contenders import limit
+from benchmarks.contenders.bare import Bare
 from benchmarks.contenders.contender import Job
-from benchmarks.contenders.limit import Bare
 
 
 def open_loader(job: Job, buffers: int, processes: int | None = None) -> Bare:
@@ -18,4 +19,4 @@ def open_loader(job: Job, buffers: int, processes: int | None = None) -> Bare:
         for index, row in enumerate(arrays):
             row[...] = job.dataset[index]
     workload = replace(job.workload, workers=processes or job.workload.workers)
-    return Bare(replace(job, workload=workload, dataset=np.load(file, mmap_mode="r")), buffers)
+    return limit.open_loader(replace(job, workload=workload, dataset=np.load(file, mmap_mode="r")), buffers)

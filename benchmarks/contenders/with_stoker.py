@@ -9,16 +9,16 @@ import stoker
 from benchmarks.contenders.contender import PREFETCH, Job, Stream
 
 
-def open_loader(job: Job, **keeping: Any) -> Stream:
-    """`keeping`: `cache=` or `rotation=`."""
+def open_loader(job: Job, dataset: Any = None, **instead: Any) -> Stream:
+    """`dataset` and options of the loader, such as `cache=`: in the place of the job's, or beside them."""
     workload = job.workload
     workers = stoker.Threads(workload.threads) if workload.threads else stoker.Processes(workload.workers)
-    loader: Any = stoker.Loader(
-        job.dataset, workload.batch_size, shuffle=job.shuffle, workers=workers, prefetch=PREFETCH, **keeping
-    )
+    options: dict[str, Any] = {"shuffle": job.shuffle, "workers": workers, "prefetch": PREFETCH}
+    loader: Any = stoker.Loader(job.dataset if dataset is None else dataset, workload.batch_size, **options | instead)
 
     def epochs() -> Iterator[Any]:
         while True:
             yield from loader
 
-    return Stream(epochs(), len(loader), loader.close)
+    # Of chunk files the length is not asked for: they would all be read to count their samples.
+    return Stream(epochs(), len(loader) if dataset is None else workload.batches, loader.close)

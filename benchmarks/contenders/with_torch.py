@@ -10,17 +10,17 @@ from torch.utils.data import DataLoader
 from benchmarks.contenders.contender import PREFETCH, Job, Stream
 
 
-def open_loader(job: Job, dataset: Any = None, *, shuffle: bool | None = None) -> Stream:
-    """`dataset` and `shuffle`: in the place of the job's, for a peer whose loader this is."""
+def open_loader(job: Job, dataset: Any = None, **instead: Any) -> Stream:
+    """`dataset` and the loader's options: in the place of the job's, for a peer whose loader this is."""
     workload = job.workload
-    loader: Any = DataLoader(
-        job.dataset if dataset is None else dataset,
-        workload.batch_size,
-        shuffle=job.shuffle if shuffle is None else shuffle,
-        num_workers=workload.workers,
-        persistent_workers=True,
-        prefetch_factor=PREFETCH,
-    )
+    options: dict[str, Any] = {
+        "batch_size": workload.batch_size,
+        "shuffle": job.shuffle,
+        "num_workers": workload.workers,
+        "persistent_workers": True,
+        "prefetch_factor": PREFETCH,
+    }
+    loader: Any = DataLoader(job.dataset if dataset is None else dataset, **options | instead)
 
     def epochs() -> Iterator[Any]:
         while True:
