@@ -139,7 +139,6 @@ class Loader(Generic[B]):
         """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
         self._flow.session.check_usable()
         if self._iteration is not None and self._iteration.taken:
-            self._leave()
             self._flow.go_to(self.epoch + 1)
         self._iteration = Iteration(self)
         return self._iteration
@@ -159,8 +158,9 @@ class Loader(Generic[B]):
             raise ValueError(f"set_epoch({epoch!r}): write a whole number of 0 or more")
         epoch = operator.index(epoch)
         if epoch != self.epoch or self._iteration is not None:
-            self._leave()
+            self._flow.session.check_usable()
             self._flow.go_to(epoch)
+            self._iteration = None
 
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer is, as a dict that JSON can hold. Batches that were prefetched do not count as taken."""
@@ -174,8 +174,9 @@ class Loader(Generic[B]):
         Raises:
             StateError: The state is damaged, or of another dataset length, batch size, shuffle or seed.
         """
-        self._leave()
+        self._flow.session.check_usable()
         self._flow.load(state)
+        self._iteration = None
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until all that ``prefetch`` allows is ready, or for so many seconds.
@@ -222,11 +223,6 @@ class Loader(Generic[B]):
         except StopIteration:
             self._iteration = None
             raise
-
-    def _leave(self) -> None:
-        """Ends the loop that is running, if there is one."""
-        self._flow.session.check_usable()
-        self._iteration = None
 
 
 class Iteration(Generic[B]):
