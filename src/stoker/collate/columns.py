@@ -118,8 +118,9 @@ class Objects:
 
 def is_plain(array: Array) -> bool:
     """Whether an array is all there in its memory: no objects, no mask."""
-    masked = sys.modules.get("numpy.ma")  # slow to import, and where nobody has there are no masks
-    return not array.dtype.hasobject and (masked is None or not isinstance(array, masked.MaskedArray))
+    # numpy.ma is slow to import, and where nobody has, or another thread is just about to, there are no masks.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return not array.dtype.hasobject and (masked is None or not isinstance(array, masked))
 
 
 def made(tree: Any) -> Any:

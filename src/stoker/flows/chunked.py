@@ -23,7 +23,7 @@ from stoker.collate.columns import made
 from stoker.collate.tensors import copied
 from stoker.collate.tree import map_leaves
 from stoker.engine import Delivery
-from stoker.flows import chunked_state
+from stoker.flows.chunked_state import Where, from_state, to_state
 from stoker.flows.epochs import Epochs
 from stoker.observe import Failures, Stats
 from stoker.plan import Batch, Cursor, Plan, derive
@@ -85,13 +85,22 @@ class ChunkedFlow:
         self._epochs = Epochs(chunks, plan, self._count)
         self._batches = self._samples = 0
         self._begun: int | None = None  # the epoch that was begun last
+        self._interrupted = False
         self._begin(0)
 
     def __len__(self) -> int:
         return self._epochs.batches(self.epoch)
 
     def take(self) -> Any:
-        batch = self._next()
+        if self._interrupted:
+            self._go_to(self._where())
+        try:
+            batch = self._next()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: a group may have got lost between the engine and here, and is read again
+            self._interrupted = True
+            raise
         self._batches += 1
         return batch if self._bridge is None else landed(self._bridge(batch))
 
@@ -99,23 +108,13 @@ class ChunkedFlow:
         self._begin(epoch)
 
     def state(self) -> dict[str, Any]:
-        waiting = self._missing or [(one.place, one.nth) for one in self._waiting]
-        if self._place and self._is_over() and (not waiting or self._plan.drop_last):
-            where = chunked_state.Where(self.epoch + 1)
-        else:
-            at, handed = (self._at, self._handed) if self._at is not None else next(iter(self._skip.items()), (None, 0))
-            where = chunked_state.Where(
-                self.epoch, self._place, sorted(self._taken), at, handed, waiting, self._left_out
-            )
-        return chunked_state.to_state(where, self._chunks, self._plan, self._files(where))
+        where = self._where()
+        if where.place and self._is_over() and (not where.waiting or self._plan.drop_last):
+            where = Where(self.epoch + 1)
+        return to_state(where, self._chunks, self._plan, self._files(where))
 
     def load(self, state: dict[str, Any]) -> None:
-        where = chunked_state.from_state(state, self._chunks, self._plan, self._files)
-        self._begin(where.epoch, where.place, set(where.taken))
-        self._missing += where.waiting
-        self._left_out = where.left_out
-        if where.at is not None:
-            self._skip[where.at] = where.handed
+        self._go_to(from_state(state, self._chunks, self._plan, self._files))
 
     def close(self) -> None:
         for held in (self._ready, self._early, self._loose, self._waiting):
@@ -131,9 +130,21 @@ class ChunkedFlow:
         found = self._epochs[epoch]
         files = [(file, shown(found.listing[file])) for file in found.groups.files(found.parts[place].group)]
         self._note(epoch, [Unread(n, f"{name}: {one.error}", one.traceback) for one in skipped for n, name in files])
-        self._done(epoch, place)
+        self._pass_over(batch.round)
 
     # Where it is
+
+    def _where(self) -> Where:
+        waiting = self._missing or [(one.place, one.nth) for one in self._waiting]
+        at, handed = (self._at, self._handed) if self._at is not None else next(iter(self._skip.items()), (None, 0))
+        return Where(self.epoch, self._place, sorted(self._taken), at, handed, waiting, self._left_out)
+
+    def _go_to(self, where: Where) -> None:
+        self._begin(where.epoch, where.place, set(where.taken))
+        self._missing += where.waiting
+        self._left_out = where.left_out
+        if where.at is not None:
+            self._skip[where.at] = where.handed
 
     def _begin(self, epoch: int, place: int = 0, taken: set[int] | None = None) -> None:
         """Goes to a place of an epoch, having taken only these after it."""
@@ -151,16 +162,24 @@ class ChunkedFlow:
         self._later: set[int] = set()  # places of the next epoch that were left out already
         self._left_out = 0  # files, in this epoch
         self._failed: Callable[[], None] | None = None  # what to pass over if the consumer goes on after an error
+        self._interrupted = False
         self._follow(_Readings(self))
 
-    def _done(self, epoch: int, place: int) -> None:
-        if epoch != self.epoch:
+    def _pass_over(self, number: int) -> None:
+        """Nothing comes of that item."""
+        epoch, place = self._sent.pop(number)
+        if epoch == self.epoch:
+            self._place, self._taken = self._after(place)
+        else:
             self._later.add(place)
-            return
-        self._taken.add(place)
-        while self._place in self._taken:
-            self._taken.remove(self._place)
-            self._place += 1
+
+    def _after(self, place: int) -> tuple[int, set[int]]:
+        """Where it is once that place is done with: the place before which all are, and those taken after it."""
+        taken, first = {*self._taken, place}, self._place
+        while first in taken:
+            taken.remove(first)
+            first += 1
+        return first, taken
 
     def _is_over(self) -> bool:
         return self._place >= len(self._epochs[self.epoch].parts)
@@ -173,7 +192,7 @@ class ChunkedFlow:
         if not self._settings.in_order:
             self._follow(_Readings(self))
 
-    def _files(self, where: chunked_state.Where) -> str:
+    def _files(self, where: Where) -> str:
         return str(self._epochs[where.epoch].listing.fingerprint()) if where.is_within else ""
 
     # What comes next
@@ -212,23 +231,22 @@ class ChunkedFlow:
         delivery = self._early.pop() if self._early else self._delivered()
         if delivery is None:
             return  # all that was left of the epoch could not be read
-        epoch, place = self._sent[delivery.batch.round]
+        number, group = delivery.batch.round, delivery.data
+        epoch, place = self._sent[number]
         if epoch != self.epoch:
             self._early.append(delivery)
             return
-        group = delivery.data
         if group.unread:
-            self._failed = lambda: self._done(epoch, place)
-            self._note(epoch, group.unread)
-            self._failed = None
-        del self._sent[delivery.batch.round]
-        self._at, self._loose = place, [*group.head, *group.rest]
-        if place not in self._skip:
-            self._wait(0, len(group.head))
-        self._handed = self._skip.pop(place, 0)
-        self._ready.extend(zip(group.batches[self._handed :], group.sizes[self._handed :].tolist(), strict=True))
-        self._rest = len(group.head)
-        if not self._ready:
+            self._passing_over(number, lambda: self._note(epoch, group.unread))
+        was_here, handed = place in self._skip, self._skip.pop(place, 0)
+        ready = deque(zip(group.batches[handed:], group.sizes[handed:].tolist(), strict=True))
+        loose, first = [*group.head, *group.rest], len(group.head)
+        waiting = self._waiting if was_here else [*self._waiting, *_copies(place, loose[:first], 0)]
+        del self._sent[number]
+        # At once: between such lines, nothing can come in between.
+        self._at, self._handed, self._ready, self._loose = place, handed, ready, loose
+        self._rest, self._waiting = first, waiting
+        if not ready:
             self._finish_group()
 
     def _delivered(self) -> Delivery | None:
@@ -236,8 +254,8 @@ class ChunkedFlow:
             delivery = self.session.take()
         except Exception:
             if self.session.failed is not None:
-                epoch, place = self._sent[self.session.failed.round]
-                self._failed = lambda: self._done(epoch, place)
+                number = self.session.failed.round
+                self._failed = lambda: self._pass_over(number)
             raise
         if delivery is None:
             self._items.raise_error()
@@ -245,52 +263,60 @@ class ChunkedFlow:
 
     def _hand_out(self) -> Any:
         batch, size = self._ready.popleft()
-        self._handed += 1
-        self._samples += size
-        if not self._ready:
+        if self._ready:
+            self._handed += 1
+        else:
             self._finish_group()
+        self._samples += size
         return batch
 
     def _finish_group(self) -> None:
         assert self._at is not None
-        self._wait(self._rest, len(self._loose))
-        self._done(self.epoch, self._at)
-        self._at, self._handed, self._loose = None, 0, []
-
-    def _wait(self, start: int, stop: int) -> None:
-        """These loose samples wait from now on; as copies, since the memory of their group is wanted."""
-        assert self._at is not None
-        for nth in range(start, stop):
-            self._waiting.append(_Waiting(self._at, nth, map_leaves(copied, self._loose[nth])))
+        waiting = [*self._waiting, *_copies(self._at, self._loose[self._rest :], self._rest)]
+        place, taken = self._after(self._at)
+        nothing: list[Any] = []
+        self._waiting, self._place, self._taken = waiting, place, taken
+        self._at, self._handed, self._loose = None, 0, nothing
 
     def _joined(self, count: int) -> Any:
         """A batch of samples that different groups have left over."""
-        joined = self._waiting[:count]
-        self._failed = lambda: self._drop(count)
+        joined, rest = self._waiting[:count], self._waiting[count:]
+        try:
+            batch = self._collated(joined)
+        except Exception:
+            self._failed = lambda: setattr(self, "_waiting", rest)
+            raise
+        self._samples += count
+        self._waiting = rest
+        return batch
+
+    def _collated(self, joined: list[_Waiting]) -> Any:
         samples = [one.sample for one in joined]
         epoch, generators = self._epochs[self.epoch], BorrowedGenerators()
         with generators.lent():
             generators.seed(derive(epoch.groups.seed(epoch.parts[joined[0].place].group), joined[0].nth))
-            batch = made(default_collate(samples)) if self._collate is None else self._collate(samples)
-        self._failed = None
-        self._drop(count)
-        self._samples += count
-        return batch
+            return made(default_collate(samples)) if self._collate is None else self._collate(samples)
 
-    def _drop(self, count: int) -> None:
-        del self._waiting[:count]
+    def _passing_over(self, number: int, work: Callable[[], None]) -> None:
+        """Does that; if it raises, and the consumer goes on, nothing comes of the item."""
+        try:
+            work()
+        except Exception:
+            self._failed = lambda: self._pass_over(number)
+            raise
 
     def _read_missing(self) -> None:
         """Reads again, after a resume, the groups of which samples were waiting."""
         places = list(dict.fromkeys(place for place, _ in self._missing))
         self._follow(_Readings(self, places))
-        found: dict[int, list[Any]] = {}
+        found: dict[tuple[int, int], _Waiting] = {}
         while (delivery := self._delivered()) is not None:
-            loose = [*delivery.data.head, *delivery.data.rest]
-            found[self._sent[delivery.batch.round][1]] = [map_leaves(copied, one) for one in loose]
-        self._waiting = [_Waiting(place, nth, found[place][nth]) for place, nth in self._missing if place in found]
-        self._missing = []
+            place, loose = self._sent[delivery.batch.round][1], [*delivery.data.head, *delivery.data.rest]
+            found.update({(place, one.nth): one for one in _copies(place, loose, 0)})
+        waiting = [found[key] for key in self._missing if key in found]  # some may not be readable any more
         self._follow(_Readings(self))
+        nothing: list[Any] = []
+        self._waiting, self._missing = waiting, nothing
 
     # The workers' side
 
@@ -325,6 +351,11 @@ class ChunkedFlow:
         together = iter(lambda: list(itertools.islice(paths, _COUNTED_TOGETHER)), [])
         with stream(work, together, workers=self._settings.workers) as counts:
             return np.concatenate([np.zeros(0, np.int64), *[part.copy() for part in counts]])
+
+
+def _copies(place: int, samples: list[Any], first: int) -> list[_Waiting]:
+    """Loose samples, the ``first`` and those after it, to wait; as copies, as the memory of their group is wanted."""
+    return [_Waiting(place, nth, map_leaves(copied, one)) for nth, one in enumerate(samples, first)]
 
 
 class _Readings:
