@@ -239,7 +239,7 @@ class ChunkedFlow:
         if group.unread:
             self._passing_over(number, lambda: self._note(epoch, group.unread))
         was_here, handed = place in self._skip, self._skip.pop(place, 0)
-        ready = deque(zip(group.batches[handed:], group.sizes[handed:].tolist(), strict=True))
+        ready = deque(zip(group.batches()[handed:], group.sizes[handed:].tolist(), strict=True))
         loose, first = [*group.head, *group.rest], len(group.head)
         waiting = self._waiting if was_here else [*self._waiting, *_copies(place, loose[:first], 0)]
         del self._sent[number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -85,13 +86,27 @@ class Unread(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What becomes of a group: its batches and their sizes, and the loose samples before and after them."""
+    """What becomes of a group: the sizes of its batches, and the loose samples before and after them.
+
+    Where it is columns that are cut, ``table`` has all batches one after the other, and ``made`` is empty: it is much
+    quicker to write a few large arrays than many small ones, and to cut those.
+    """
 
     head: list[Any]
     sizes: Any
-    batches: list[Any]
+    made: list[Any]
+    table: Any
     rest: list[Any]
     unread: list[Unread]
+
+    def batches(self) -> list[Any]:
+        if self.table is None:
+            return self.made
+        ends = np.cumsum(self.sizes).tolist()
+        spans = [slice(start, stop) for start, stop in itertools.pairwise([0, *ends])]
+        if not isinstance(self.table, dict):
+            return [self.table[span] for span in spans]
+        return [{key: column[span] for key, column in self.table.items()} for span in spans]
 
 
 @dataclass(frozen=True)
@@ -107,17 +122,20 @@ class ReadGroup:
 
     def __call__(self, reading: Reading) -> Group:
         found, unread = self._read(reading)
-        batches: list[tuple[Samples, Any]]
-        if self.across_chunks:
-            samples = self._fit(joined(found))
-            order = sample_order(len(samples), reading.key)[reading.start : reading.stop]
-            batches, left = self._cut(samples, order[reading.lead :])
-            head, rest = _rows(samples, order[: reading.lead]), _rows(samples, left)
-        else:
-            head, batches, rest = [], self._cut_each(found, reading.key), []
-        made = [self._collate(samples, places) for samples, places in batches]
-        sizes = np.array([len(places) for _, places in batches], np.int64)
-        return Group(head, sizes, made, rest, unread)
+        if not self.across_chunks:
+            batches = self._cut_each(found, reading.key)
+            return Group([], _sizes(batches), self._made(batches), None, [], unread)
+        samples = self._fit(joined(found))
+        order = sample_order(len(samples), reading.key)[reading.start : reading.stop]
+        batches, left = self._cut(samples, order[reading.lead :])
+        head, sizes, rest = _rows(samples, order[: reading.lead]), _sizes(batches), _rows(samples, left)
+        if isinstance(samples, Columns) and self.collate is None and self.batch_size is not None:
+            table = _table(samples, order[reading.lead : reading.lead + sizes.sum()])
+            return Group(head, sizes, [], table, rest, unread)
+        return Group(head, sizes, self._made(batches), None, rest, unread)
+
+    def _made(self, batches: list[tuple[Samples, Any]]) -> list[Any]:
+        return [self._collate(samples, places) for samples, places in batches]
 
     def _read(self, reading: Reading) -> tuple[list[Samples], list[Unread]]:
         from stoker.sources.files.readers import read_chunk
@@ -161,8 +179,7 @@ class ReadGroup:
             return self.collate(_rows(samples, places))
         if not isinstance(samples, Columns):
             return collate([samples[place] for place in places.tolist()], places.tolist())
-        batch = {key: _column(column, places) for key, column in samples.columns.items()}
-        return batch.get(None, batch)  # the rows of a bare array
+        return _table(samples, places)
 
 
 @dataclass(frozen=True)
@@ -186,6 +203,10 @@ class CountSamples:
             return 0
 
 
+def _sizes(batches: list[tuple[Samples, Any]]) -> Any:
+    return np.array([len(places) for _, places in batches], np.int64)
+
+
 def joined(found: list[Samples]) -> Samples:
     """The samples of several files, one file after the other."""
     if len(found) == 1:
@@ -194,6 +215,11 @@ def joined(found: list[Samples]) -> Samples:
     if columns and len(columns) == len(found):
         return Columns.joined(columns)
     return [sample for samples in found for sample in _all_rows(samples)]
+
+
+def _table(samples: Columns, places: Any) -> Any:
+    table = {key: _column(column, places) for key, column in samples.columns.items()}
+    return table.get(None, table)  # the rows of a bare array
 
 
 def _column(column: Any, places: Any) -> Any:
