@@ -41,8 +41,8 @@ _OURS = (
     _beside_shuffled(BARE_BATCHES, "they also collate shuffled batches"),
 )
 _HF = (
-    _beside_shuffled(HF_STREAMING, "streaming, torch's format; torch's DataLoader, in order", 1.5),
-    _beside_shuffled(HF_BATCHES, "streaming, its batches of numpy arrays; torch's DataLoader, in order", 1.5),
+    _beside_shuffled(HF_STREAMING, "HF datasets, sample by sample; torch's DataLoader, in order", 1.5),
+    _beside_shuffled(HF_BATCHES, "HF datasets, its batches of numpy arrays; torch's DataLoader, in order", 1.5),
 )
 
 CHUNK_COMPARISONS: dict[str, Comparison] = {

@@ -25,7 +25,7 @@ ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK = "in memory, 512", "in memory, all
 STREAM, TINYLOADER_FRONT, TINYLOADER_ITEMS = "stoker.stream", "tinyloader's front", "tinyloader, shared memory"
 CHUNKS_SHUFFLED, CHUNKS = "Stoker, shuffled", "Stoker, in order"
 BARE, BARE_BATCHES = "bare", "bare, in batches"
-HF_STREAMING, HF_BATCHES = "HF datasets", "HF datasets, in batches"
+HF_STREAMING, HF_BATCHES = "HF streaming", "HF streaming, in batches"
 TORCH_FILES, WEBDATASET = "torch's IterableDataset", "webdataset"
 
 CHUNK_FOLDER = "chunks"  # in the scratch folder
