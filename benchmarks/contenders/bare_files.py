@@ -28,8 +28,7 @@ def open_loader(job: Job, in_batches: bool) -> Bare:
         def collate() -> int:
             turn = next(turns)
             found = group(Reading((mine[turn % len(mine)],), key=turn, start=0, stop=None, lead=0))
-            for batch in found.batches:
-                made(batch)
+            found._replace(made=[made(batch) for batch in found.made], table=made(found.table)).batches()
             return int(found.sizes.sum()) + len(found.rest)
 
         return collate if in_batches else read

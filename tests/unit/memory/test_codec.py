@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from stoker import ShippingError
+from stoker.collate import Objects
 from stoker.collate.tree import flatten
 from stoker.memory import Decoder, Encoder, Leases, Slots
 from tests.datasets import Pair, Record
@@ -135,3 +136,15 @@ def test_tensors_come_back_as_tensors():
     }
     assert all(torch.equal(got[key], batch[key]) for key in batch)
     slots.close()
+
+
+@pytest.mark.parametrize("odd", ["", "ä漢\U0001f600", "\ud800", "a\0b"], ids=ascii)
+@pytest.mark.parametrize("count", [1, 255, 256, 5000])
+def test_strings_come_back_as_they_were_however_many(slots, odd, count):
+    values = [odd, *map(str, range(count - 1))]
+    assert round_trip(slots, {"text": Objects(values)})[0] == {"text": values}
+
+
+def test_so_do_strings_among_other_objects(slots):
+    values = [None, b"bytes", *map(str, range(300))]
+    assert round_trip(slots, [Objects(values)])[0] == [values]
