@@ -35,15 +35,13 @@ class Feed:
         """From now on these batches, and nothing of what was before. ``warm_up``: seconds to let workers get ahead."""
         self._driver.seek(batches, plan, longest_run)
         self._driver.warm_up(warm_up)
-        if self._ahead:
-            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
+        self._move_ahead()
 
     def follow(self, items: Items, plan: Plan, warm_up: float = 0.0) -> None:
         """The same, of items, as they come."""
         self._driver.follow(items, plan)
         self._driver.warm_up(warm_up)
-        if self._ahead:
-            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
+        self._move_ahead()
 
     def take(self) -> Delivery:
         """The next batch. Blocks only while none is ready."""
@@ -53,6 +51,11 @@ class Feed:
         delivery = self._pull()
         assert delivery is not None
         return delivery
+
+    def _move_ahead(self) -> None:
+        if self._ahead:
+            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
+            self._conveyor.start()
 
     def halt(self) -> bool:
         """Ends the thread, if there is one. Whether the engine can be used further: see ``Driver.is_sound``."""

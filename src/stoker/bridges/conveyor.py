@@ -57,6 +57,9 @@ class Conveyor(Generic[T]):
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="stoker-conveyor", daemon=True)
+
+    def start(self) -> None:
+        """By whoever holds it already, and so can stop it if Ctrl-C comes in between."""
         self._thread.start()
 
     def take(self) -> T:
@@ -76,7 +79,8 @@ class Conveyor(Generic[T]):
             self._stopping = True
             self._changed.notify()
         self._wake()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._ready.clear()
 
     def _run(self) -> None:
