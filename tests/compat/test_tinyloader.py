@@ -168,6 +168,7 @@ def test_after_the_with_it_is_closed():
         next(generator)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork")  # of JAX, if an earlier test has loaded it
 def test_a_fork_of_this_process_shuts_nothing_down():
     def child() -> None:
         generator.close()
