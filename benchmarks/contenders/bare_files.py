@@ -1,6 +1,6 @@
 """The limit of chunk files: bare processes that run the very same reader, as many files each, and hand over nothing.
 
-`in_batches`: they also cut and collate batches as a worker does, shuffled, into memory of their own.
+`in_batches`: they also cut and collate batches as a worker does, into memory of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def open_loader(job: Job, in_batches: bool) -> Bare:
 
         def collate() -> int:
             turn = next(turns)
-            found = group(Reading((mine[turn % len(mine)],), key=turn, start=0, stop=None, lead=0))
+            found = group(Reading((mine[turn % len(mine)],), key=None, start=0, stop=None, lead=0))
             found._replace(made=[made(batch) for batch in found.made], table=made(found.table)).batches()
             return int(found.sizes.sum()) + len(found.rest)
 
