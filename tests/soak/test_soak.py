@@ -144,7 +144,7 @@ def test_a_soak_fails_if_something_goes_wrong(tmp_path, name, deed):
         def bad(self):
             batch = take(self)
             taken[0] += 1
-            if taken[0] % 20 == 19 and not isinstance(self._workers, Inline):
+            if taken[0] % 20 == 19 and not isinstance(self._flow.session._settings.workers, Inline):
                 {deed}
             return batch
 
