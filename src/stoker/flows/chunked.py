@@ -136,15 +136,14 @@ class ChunkedFlow:
 
     def _where(self) -> Where:
         waiting = self._missing or [(one.place, one.nth) for one in self._waiting]
-        at, handed = (self._at, self._handed) if self._at is not None else next(iter(self._skip.items()), (None, 0))
-        return Where(self.epoch, self._place, sorted(self._taken), at, handed, waiting, self._left_out)
+        partly = self._skip if self._at is None else self._skip | {self._at: self._handed}
+        return Where(self.epoch, self._place, sorted(self._taken), sorted(partly.items()), waiting, self._left_out)
 
     def _go_to(self, where: Where) -> None:
         self._begin(where.epoch, where.place, set(where.taken))
         self._missing += where.waiting
+        self._skip.update(where.partly)
         self._left_out = where.left_out
-        if where.at is not None:
-            self._skip[where.at] = where.handed
 
     def _begin(self, epoch: int, place: int = 0, taken: set[int] | None = None) -> None:
         """Goes to a place of an epoch, having taken only these after it."""

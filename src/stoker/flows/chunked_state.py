@@ -1,7 +1,7 @@
 """Where a consumer of chunk files is, as a dict that JSON can hold, and back, checked.
 
-    {"stoker_chunks": 1, "plan": {...}, "shard": [0, 1], "epoch": 3, "place": 17, "taken": [], "at": 17, "handed": 40,
-     "waiting": [[15, 0], [15, 1]], "left_out": 0, "check": 2774}
+    {"stoker_chunks": 1, "plan": {...}, "files": "8f...", "shard": [0, 1], "epoch": 3, "place": 17, "taken": [],
+     "partly": [[17, 40]], "waiting": [[15, 0], [15, 1]], "left_out": 0, "check": 2774}
 
 The state is that of one shard: each consumer saves its own.
 """
@@ -23,21 +23,20 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Where:
-    """Groups before ``place`` are done with, and those ``taken`` after it; of that ``at``, so many batches were handed
-    out; of others, some samples are waiting: places, and which of those that were left over there."""
+    """Groups before ``place`` are done with, and those ``taken`` after it; of some, so many batches were handed out
+    (``partly``), and of some, loose samples are waiting: their places, and which of the loose ones there."""
 
     epoch: int
     place: int = 0
     taken: list[int] = field(default_factory=list)
-    at: int | None = None
-    handed: int = 0
+    partly: list[tuple[int, int]] = field(default_factory=list)
     waiting: list[tuple[int, int]] = field(default_factory=list)
     left_out: int = 0
 
     @property
     def is_within(self) -> bool:
         """Whether something of the epoch was taken, so that it must go on with the same files and shards."""
-        return bool(self.place or self.taken or self.at is not None or self.waiting)
+        return bool(self.place or self.taken or self.partly or self.waiting)
 
 
 def to_state(where: Where, chunks: Chunks, plan: Plan, files: str) -> dict[str, Any]:
@@ -48,6 +47,7 @@ def to_state(where: Where, chunks: Chunks, plan: Plan, files: str) -> dict[str, 
         "files": files,
         "shard": list(plan.shard),
         **asdict(where),
+        "partly": [list(one) for one in where.partly],
         "waiting": [list(one) for one in where.waiting],
     }
     return {**state, "check": _check(state)}
@@ -68,8 +68,8 @@ def from_state(state: object, chunks: Chunks, plan: Plan, files: Callable[[Where
                 f"the state was saved with {name}={theirs!r} and this loader has {name}={ours!r}: make the loader with "
                 f"{name}={theirs!r} to go on, or start afresh without the state"
             )
-    told = {name: state[name] for name in ("epoch", "place", "taken", "at", "handed", "left_out")}
-    where = Where(**told, waiting=[(place, nth) for place, nth in state["waiting"]])
+    partly, waiting = ([(place, number) for place, number in state[name]] for name in ("partly", "waiting"))
+    where = Where(state["epoch"], state["place"], state["taken"], partly, waiting, state["left_out"])
     if where.is_within:
         _check_same(state, list(plan.shard), files(where))
     return where
