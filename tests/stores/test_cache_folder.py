@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import pickle
-import shutil
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
