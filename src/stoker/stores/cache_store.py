@@ -52,10 +52,13 @@ class CacheStore:
         return indices
 
     def fetch(self, epoch: int, keys: Sequence[int], make: Callable[[int], Any], tick: Callable[[], None]) -> Collected:
-        return collect(self._generation(epoch) or NoShelf(), keys, make, tick)
+        generation = self._generation(epoch)
+        if generation is not None:
+            generation.begin()
+        return collect(generation or NoShelf(), keys, make, tick)
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
-        return True
+        return self._open is None or self._open[1].is_unharmed()
 
     def abandon(self) -> None:
         if self._open is not None:

@@ -22,7 +22,7 @@ import xxhash
 from stoker.memory import Mapping, Sharing
 from stoker.stores.folder import IN_USE
 from stoker.stores.membership import Membership
-from stoker.stores.samples import SampleReader, SampleWriter
+from stoker.stores.samples import Overwritten, SampleReader, SampleWriter
 from stoker.stores.shelf import Abandoned, Claims
 from stoker.stores.table import ALIGN, CLAIMED, EMPTY, ENTRY, READY, check_of, prepare, tail_of
 from stoker.stores.trust import Trust
@@ -83,6 +83,8 @@ class Generation:
         self._pending: list[tuple[int, tuple[int, ...], int]] = []  # key, place in the scratch, checksum
         self._scratch, self._filled = np.empty(0, np.uint8), 0
         self._found_damaged = 0
+        self._longest = 0  # the file, as far as this worker knows
+        self._needed, self._discarded = 0, 0  # how long it must be, and what the header told, for this batch
         self._trust = Trust(count, int(self._header["tail"]), int(self._header["first"]))
 
     def close(self) -> None:
@@ -90,6 +92,14 @@ class Generation:
             self._member.locks.release_all()
             os.close(self._fd)
             self._fd = -1
+
+    def begin(self) -> None:
+        """A batch begins."""
+        self._needed, self._discarded = 0, int(self._header["discarded"])
+
+    def is_unharmed(self) -> bool:
+        """Whether all that was looked at for this batch is still there: views of what was cut off are zeros."""
+        return self._reaches(self._needed) and bool(self._header["discarded"] == self._discarded)
 
     def look(self, keys: Sequence[int]) -> dict[int, Any]:
         rows = self._entries[np.asarray(keys)]
@@ -107,7 +117,13 @@ class Generation:
                 return {}
         assert self._data is not None
         places = rows["offset"].tolist(), rows["nbytes"].tolist(), rows["form"].tolist(), rows["aside"].tolist()
-        return dict(zip(keys, self._reader.samples(self._data.buffer, *places), strict=True))
+        end = int((rows["offset"] + rows["nbytes"]).max())
+        self._needed = max(self._needed, end)
+        try:
+            samples = self._reader.samples(self._data.buffer, *places, still_there=lambda: self._reaches(end))
+        except Overwritten:
+            return self.look(keys)
+        return dict(zip(keys, samples, strict=True))
 
     @contextlib.contextmanager
     def claiming(self, keys: Sequence[int]) -> Iterator[Claims]:
@@ -195,6 +211,7 @@ class Generation:
     def _reserve(self, nbytes: int) -> int | None:
         """Where so many bytes may be written, or None if there is no room."""
         with self._room() as room, self._member.changing():
+            self._time_of_change()  # before it gets longer again
             tail = tail_of(self._fd, int(self._header["tail"]))
             if tail + nbytes > room:
                 self._tell("it has reached max_bytes: what is not in it is made as without a cache")
@@ -253,14 +270,24 @@ class Generation:
 
     def _look_for_changes(self) -> None:
         """Before this worker changes or reads anything: whether somebody has changed the file who is no worker."""
-        time_of_change = os.fstat(self._fd).st_mtime_ns
+        time_of_change = self._time_of_change()
         self._trust.look(time_of_change, int(self._header["changes"]), int(self._header["discarded"]))
 
     def _note_change(self) -> None:
         """This worker has changed the file. To be called with the mutex, as others do it too."""
         self._header["changes"] += 1
-        time_of_change = os.fstat(self._fd).st_mtime_ns
-        self._trust.note(time_of_change, int(self._header["changes"]), int(self._header["discarded"]))
+        self._trust.note(self._time_of_change(), int(self._header["changes"]))
+
+    def _time_of_change(self) -> int:
+        """Of the file. If it has become shorter, all are to look closely."""
+        status = os.fstat(self._fd)
+        if status.st_size < self._longest:
+            self._header["discarded"] += 1
+        self._longest = status.st_size
+        return status.st_mtime_ns
+
+    def _reaches(self, end: int) -> bool:
+        return os.fstat(self._fd).st_size >= end
 
     def _is_sound(self, key: int, row: Any, data: Mapping, size: int) -> bool:
         place = int(row["offset"]), int(row["nbytes"]), int(row["form"]), int(row["aside"])

@@ -22,7 +22,7 @@ class Store(Protocol):
         """The samples of these keys; see ``shelf.collect``."""
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
-        """The batch has been written. False: it may hold what another sample has overwritten, so make it again."""
+        """The batch has been written. False: it may hold what was overwritten or cut off, so make it again."""
 
     def abandon(self) -> None:
         """From another thread: this worker is given up, and others may make what it has claimed."""

@@ -24,20 +24,21 @@ class Trust:
         self._checked = np.zeros(count, bool)
         self._from = tail
         self._first = first
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, int] | None = None
+        self._discarded: int | None = None
 
     def look(self, time: int, changes: int, discarded: int) -> None:
         """When the file was changed, how often by workers, and how often a sample was found to be damaged."""
         if self._seen is not None:
-            before = self._seen
-            if discarded != before[2] or (time != before[0] and changes == before[1]):
+            was_changed = time != self._seen[0] and changes == self._seen[1]
+            if was_changed or discarded != self._discarded:
                 self._checked[:] = False
                 self._from = 2**63
-        self.note(time, changes, discarded)
+        self._seen, self._discarded = (time, changes), discarded
 
-    def note(self, time: int, changes: int, discarded: int) -> None:
-        """The same, as this worker has left it."""
-        self._seen = time, changes, discarded
+    def note(self, time: int, changes: int) -> None:
+        """The file as this worker has left it."""
+        self._seen = time, changes
 
     def known(self, keys: Sequence[int], rows: Any, within: Any) -> Any:
         """Which entries of the table, of which some lie within the file, need not be checked."""
