@@ -52,11 +52,6 @@ class Feed:
         assert delivery is not None
         return delivery
 
-    def _move_ahead(self) -> None:
-        if self._ahead:
-            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
-            self._conveyor.start()
-
     def halt(self) -> bool:
         """Ends the thread, if there is one. Whether the engine can be used further: see ``Driver.is_sound``."""
         if self._conveyor is not None:
@@ -72,6 +67,11 @@ class Feed:
             self.halt()
         finally:
             self._driver.close()
+
+    def _move_ahead(self) -> None:
+        if self._ahead:
+            self._conveyor = Conveyor(self._pull, self._driver.interrupt, self._ahead)
+            self._conveyor.start()
 
     def _pull(self) -> Delivery | None:
         delivery = self._driver.take()

@@ -12,8 +12,8 @@ from stoker.arguments import check_chunked, checked_collate, checked_seconds
 from stoker.bridges import Framework
 from stoker.errors import ClosedError
 from stoker.flows import ChunkedFlow, Flow, IndexedFlow
-from stoker.observe import ErrorPolicy, Failures, OnError, Stats
-from stoker.plan import Batch, Plan
+from stoker.observe import ErrorPolicy, Failures, OnError, Reference, Stats
+from stoker.plan import Plan
 from stoker.session import Session, Settings
 from stoker.shards import shard_of
 from stoker.sources import IndexedSource
@@ -120,16 +120,17 @@ class Loader(Generic[B]):
         self._flow: Flow
         if source is None:
             check_chunked(dataset, plan, cache, rotation)
-            self._flow = ChunkedFlow(dataset, plan, collate, settings, Failures(policy, {}, _no_seed, "file"))
+            self._flow = ChunkedFlow(dataset, plan, collate, settings, Failures(policy, what="file"))
         else:
             store = keeping.opener(dataset, ahead=settings.ahead)
+            reference = Reference(source.reference(), keeping.seed) if on_error == "quarantine" else None
             session = Session(
                 "loader",
                 plan,
                 length_known=not source.is_factory,
                 job=Job(source, plan, collate, policy.leaves_out, store),
                 settings=settings,
-                failures=Failures(policy, source.reference() if on_error == "quarantine" else {}, keeping.seed),
+                failures=Failures(policy, reference),
                 new_store=keeping.new_file,
             )
             self._flow = IndexedFlow(session)
@@ -250,7 +251,3 @@ class Iteration(Generic[B]):
         except StopIteration:
             self._ended = True
             raise
-
-
-def _no_seed(plan: Plan, batch: Batch, sample: int) -> int:
-    return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from stoker.bridges import Framework
 from stoker.engine import Delivery
 from stoker.observe import ErrorPolicy, Failures, OnError, Stats
-from stoker.plan import Batch, Plan, from_state, to_state
+from stoker.plan import Plan, from_state, to_state
 from stoker.session import Session, Settings
 from stoker.sources import ENDLESS, Items, ItemSource
 from stoker.workers import Inline, Workers
@@ -165,11 +165,7 @@ def stream(
         length_known=True,
         job=Job(ItemSource(work), plan, None, policy.leaves_out),
         settings=settings,
-        failures=Failures(policy, {}, _seed_of, "item"),
+        failures=Failures(policy, what="item"),
         items=pulled,
     )
     return Stream(session, pulled, len(items) if isinstance(items, Sized) else None)
-
-
-def _seed_of(plan: Plan, batch: Batch, _item: int) -> int:
-    return plan.batch_seed(batch)

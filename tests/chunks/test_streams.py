@@ -81,15 +81,22 @@ def test_shards_have_equal_numbers_of_batches_and_together_everything(shape, sha
                 assert set(together.values()) == {1}
 
 
-@given(shapes, st.lists(st.integers(0, 12), max_size=4), st.booleans())
-@settings(max_examples=60)
-def test_it_resumes_anywhere_and_again(shape, stops, in_order):
-    """Contract: after load_state_dict, the stream goes on with the next batch that was not taken."""
+@given(
+    shapes,
+    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 3)), max_size=4),
+    st.booleans(),
+    st.sampled_from([(0, 1), (0, 2), (1, 2), (2, 3), None]),
+)
+@settings(max_examples=100)
+def test_it_resumes_anywhere_and_again(shape, stops, in_order, shard):
+    """Contract: after load_state_dict, the stream goes on with the next batch that was not taken, with any number of
+    workers. A shard of None: batches do not cross the borders of files."""
     sizes, size = shape.pop("sizes"), shape.pop("batch_size")
     interleave = shape.pop("interleave")
 
-    def make() -> Loader:
-        return Loader(Chunks(folder, interleave=interleave), size, workers=Threads(2), in_order=in_order, **shape)
+    def make(workers: int = 2) -> Loader:
+        chunks = Chunks(folder, interleave=interleave, across_chunks=shard is not None)
+        return Loader(chunks, size, workers=Threads(workers), in_order=in_order, shard=shard, **shape)
 
     with tempfile.TemporaryDirectory() as folder:
         write_chunks(Path(folder), sizes)
@@ -97,8 +104,8 @@ def test_it_resumes_anywhere_and_again(shape, stops, in_order):
             whole = epochs(loader, 2)
         got: list[list[list[int]]] = [[], []]
         state = None
-        for stop in [*stops, None]:
-            with make() as loader:
+        for stop, workers in [*stops, (None, 1)]:
+            with make(workers) as loader:
                 if state is not None:
                     loader.load_state_dict(state)
                     assert json.loads(json.dumps(loader.state_dict())) == state

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import pickle
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from stoker import Cache, Loader
-from stoker.cli import main
 from stoker.stores.table import ENTRY, HEADER_BYTES
+from tests.cli.running import Done, run
 
 N = 30
 
@@ -49,22 +46,8 @@ def filled(path: Path, batches: int | None = None, **how) -> Path:
     return path
 
 
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 def stoker(*arguments: object) -> Done:
-    """In this very process, which is quicker, and would not survive a crash."""
-    told, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(errors):
-        try:
-            code = main(["cache", *map(str, arguments)])
-        except SystemExit as ended:
-            code = ended.code
-    assert "\x1b" not in told.getvalue() + errors.getvalue(), "no terminal, no colours"
-    return Done(code, told.getvalue(), errors.getvalue())
+    return run("cache", *arguments)
 
 
 def flip(file: Path, byte: int) -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from stoker.cli import main
-
 SHAPES = """
     import os, random, sys, time
     import numpy as np
@@ -411,76 +409,3 @@ def test_leaving_a_breakpoint_of_the_users_ends_the_replay(folder):
     done = replay(folder, typed="c\nq\n")
     assert done.returncode == 130
     assert done.stdout.endswith("2 samples: 1 fails as before, 1 was interrupted\n")
-
-
-# The file
-
-
-def told_by(capsys, *arguments: str) -> tuple[int, str, str]:
-    code = main(["replay", *arguments])
-    return code, *capsys.readouterr()
-
-
-@pytest.fixture
-def path(monkeypatch):
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-
-@pytest.mark.usefixtures("path")
-@pytest.mark.parametrize("content", ["", "\n\n"])
-def test_an_empty_file_is_fine(tmp_path, capsys, content):
-    file = tmp_path / "q.jsonl"
-    file.write_text(content)
-    assert told_by(capsys, str(file)) == (0, f"{file} is empty: no sample has failed\n", "")
-
-
-@pytest.mark.usefixtures("path")
-def test_a_missing_file_is_a_usage_error(tmp_path, capsys):
-    for file, why in ((tmp_path / "none.jsonl", "No such file or directory"), (tmp_path, "Is a directory")):
-        code, out, err = told_by(capsys, str(file))
-        assert (code, out) == (2, "")
-        assert err.startswith(f"stoker replay: error: cannot read {file}: {why}.")
-
-
-DAMAGE = {
-    "cut short": (json.dumps(RECORD)[:40], "Unterminated string|Expecting"),
-    "no object": ("[1, 2]", "it is no JSON object"),
-    "not JSON": ("once upon a time", "Expecting value, at column 1"),
-    "no text": (b"\xff\xfe\xfd\xfc".decode("latin-1"), "codec can't decode"),
-    "a key is missing": (json.dumps({**RECORD, "x": 1}).replace('"seed"', '"sead"'), "it has no 'seed'"),
-    "a wrong index": (json.dumps({**RECORD, "index": "3"}), "its 'index' is wrong"),
-    "a wrong truth": (json.dumps({**RECORD, "epoch": True}), "its 'epoch' is wrong"),
-    "too great a seed": (json.dumps({**RECORD, "seed": 2**64}), "its 'seed' is wrong"),
-    "an error that is none": (json.dumps({**RECORD, "error": None}), "its 'error' is wrong"),
-    "a wrong dataset": (json.dumps({**RECORD, "dataset": {"make": "a:B"}}), "its 'dataset' is wrong"),
-    "too deep": ("[" * 100_000, "recursion"),
-}
-
-
-@pytest.mark.usefixtures("path")
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_a_damaged_line_is_named_by_its_number(tmp_path, capsys, kind):
-    damaged, words = DAMAGE[kind]
-    file = tmp_path / "q.jsonl"
-    file.write_text(f"{json.dumps(RECORD)}\n\n{damaged}\n{json.dumps(RECORD)}\n", encoding="latin-1")
-    code, out, err = told_by(capsys, str(file))
-    assert (code, out) == (2, "")
-    assert re.search(rf"{file}, line 3 is damaged: .*({words}).*Remove that line to replay the others", err)
-
-
-@pytest.mark.usefixtures("path")
-def test_another_kind_of_file_is_told_by_its_first_line(tmp_path, capsys):
-    for content in (b"\x1f\x8b\x08\x00", b"import sys\n", b'{"stoker_state": 2}\n'):
-        file = tmp_path / "q.jsonl"
-        file.write_bytes(content)
-        code, out, err = told_by(capsys, str(file))
-        assert (code, out) == (2, "")
-        assert re.search(r"line 1 is damaged: .*Is this a quarantine file\?", err)
-
-
-@pytest.mark.parametrize("arguments", [["replay"], ["replay", "q.jsonl", "--index", "x"], ["replay", "q", "--index"]])
-def test_bad_arguments_are_refused_with_the_usage(capsys, arguments):
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    assert left.value.code == 2
-    assert "usage: stoker replay" in capsys.readouterr().err

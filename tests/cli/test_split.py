@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import os
 import pty
 import subprocess
 import sys
-from typing import NamedTuple
 
 import pytest
 
 import stoker as package
-from stoker.cli import main
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
+from tests.cli.running import Done, run
 
 
 def stoker(*arguments: object) -> Done:
-    told, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(errors):
-        try:
-            code = main(["split", *map(str, arguments)])
-        except SystemExit as ended:
-            code = ended.code
-    assert "\x1b" not in told.getvalue() + errors.getvalue(), "no terminal, no colours"
-    return Done(code, told.getvalue(), errors.getvalue())
+    return run("split", *arguments)
 
 
 @pytest.fixture

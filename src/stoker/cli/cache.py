@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.box import HEAVY_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from stoker.cli.terminal import printable, progress_of_bytes
 from stoker.errors import CacheError
 from stoker.stores.inventory import Findings, Shelved, about, remove, shelved, verify
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         code: int = arguments.do(console, arguments)
         return code
     except (CacheError, OSError) as error:
-        print(f"stoker cache: error: {_printable(str(error))}", file=sys.stderr)
+        print(f"stoker cache: error: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(console: Console, arguments: argparse.Namespace) -> int:
     whose, generations = about(arguments.path), shelved(arguments.path)
     for name, value in (("dataset", whose.dataset), ("version", whose.version or "none"), ("codec", whose.codec)):
-        console.print(f"{name:8} {_printable(value)}")
+        console.print(f"{name:8} {printable(value)}")
     if not generations:
         console.print("no generation yet")
         return 0
@@ -69,7 +69,7 @@ def _list(console: Console, arguments: argparse.Namespace) -> int:
         table.add_column(column, justify="right")
     table.add_column("in use")
     for one in generations:
-        table.add_row(_printable(one.name), *_figures(one), "yes" if one.in_use else "no")
+        table.add_row(printable(one.name), *_figures(one), "yes" if one.in_use else "no")
     console.print(table)
     return 0
 
@@ -85,15 +85,15 @@ def _verify(console: Console, arguments: argparse.Namespace) -> int:
     about(arguments.path)
     generations = shelved(arguments.path)
     findings = []
-    with _progress(console) as progress:
+    with progress_of_bytes(console) as progress:
         task = progress.add_task("", total=sum(one.nbytes for one in generations))
         done = 0
         for one in generations:
-            progress.update(task, description=_printable(one.name), completed=done)
+            progress.update(task, description=printable(one.name), completed=done)
             findings.append(verify(one.path, lambda nbytes: progress.advance(task, nbytes)))
             done += one.nbytes
     for one, found in zip(generations, findings, strict=True):
-        console.print(f"{_printable(one.name)}: {_told(found)}", style="red" if found.is_damaged else None)
+        console.print(f"{printable(one.name)}: {_told(found)}", style="red" if found.is_damaged else None)
     if not generations:
         console.print("no generation yet")
     return int(any(found.is_damaged for found in findings))
@@ -113,23 +113,11 @@ def _listed(indices: Sequence[int]) -> str:
 
 def _remove(console: Console, arguments: argparse.Namespace) -> int:
     freed, others = remove(arguments.path, force=arguments.force)
-    console.print(f"removed {_printable(arguments.path)}: {freed:,} bytes freed")
+    console.print(f"removed {printable(arguments.path)}: {freed:,} bytes freed")
     if others:
         shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
-        console.print(f"left there, as not of the cache: {_printable(shown)}")
+        console.print(f"left there, as not of the cache: {printable(shown)}")
     return 0
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _age(seconds: float) -> str:
@@ -137,8 +125,3 @@ def _age(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.0f} {name}"
     return f"{max(0.0, seconds):.0f} s"
-
-
-def _printable(text: str) -> str:
-    """What a file tells may be anything; a terminal is not to obey it."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

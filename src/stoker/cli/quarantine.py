@@ -65,17 +65,23 @@ def _records(path: str) -> Iterator[Record]:
 
 def _record(line: bytes, where: str, first: bool) -> Record:
     try:
-        return _parsed(line)
+        return _parsed(line, where)
     except (ValueError, RecursionError) as error:
         why = f"{error.msg}, at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
         remedy = "Is this a quarantine file?" if first else "Remove that line to replay the others"
         raise CannotReplay(f"{where} is damaged: {why}. {remedy}") from error
 
 
-def _parsed(line: bytes) -> Record:
+def _parsed(line: bytes, where: str) -> Record:
     found = json.loads(line.decode())
     if not isinstance(found, dict):
         raise ValueError("it is no JSON object")
+    if found.get("what") in _WITHOUT_INDEX:
+        what, error = _WITHOUT_INDEX[found["what"]], found.get("error")
+        raise CannotReplay(
+            f"{where} tells of {what} and not of a sample with an index ({error}), so replay cannot make it again: do "
+            f"that in a program of your own"
+        )
     for name, is_sound in _SOUND.items():
         if name not in found or not is_sound(found[name]):
             raise ValueError(f"its {name!r} is wrong" if name in found else f"it has no {name!r}")
@@ -97,6 +103,8 @@ def _is_reference(dataset: Any) -> bool:
             return True
     return False
 
+
+_WITHOUT_INDEX = {"item": "an item of a stream", "file": "a file of Chunks"}
 
 _SOUND: dict[str, Callable[[Any], bool]] = {
     "index": _is_count,

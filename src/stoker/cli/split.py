@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 import stoker
+from stoker.cli.terminal import printable, progress_of_bytes
 from stoker.errors import ChunkError
 from stoker.splitting import manifest
 
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _split(console: Console, arguments: argparse.Namespace) -> None:
-    with _progress(console) as progress:
-        task = progress.add_task(_printable(Path(arguments.source).name), total=None)
+    with progress_of_bytes(console) as progress:
+        task = progress.add_task(printable(Path(arguments.source).name), total=None)
         stoker.split(
             arguments.source,
             arguments.into,
@@ -62,26 +62,9 @@ def _split(console: Console, arguments: argparse.Namespace) -> None:
     if state is not None:
         records, nbytes = (sum(getattr(chunk, name) for chunk in state.chunks) for name in ("records", "bytes"))
         chunks = f"{len(state.chunks):,} chunk{'s' if len(state.chunks) != 1 else ''}"
-        console.print(f"{chunks} in {_printable(arguments.into)}: {records:,} records, {nbytes:,} bytes")
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+        console.print(f"{chunks} in {printable(arguments.into)}: {records:,} records, {nbytes:,} bytes")
 
 
 def _failed(error: Exception, code: int) -> int:
-    print(f"stoker split: error: {_printable(str(error))}", file=sys.stderr)
+    print(f"stoker split: error: {printable(str(error))}", file=sys.stderr)
     return code
-
-
-def _printable(text: str) -> str:
-    """A name may be anything; a terminal is not to obey it."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

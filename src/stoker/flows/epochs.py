@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from stoker.plan.groups import Groups, Part
 from stoker.plan.permutation import Positions
 from stoker.sources import Seeded
 from stoker.sources.chunks import Chunks, Reading
-from stoker.sources.files.listing import Listing, list_files
 from stoker.sources.files.opening import shown
+
+if TYPE_CHECKING:
+    from stoker.sources.files.listing import Listing
 
 log = logging.getLogger("stoker")
 
@@ -51,7 +54,7 @@ class Epochs:
 
     def __init__(self, chunks: Chunks, plan: Plan, count: Callable[[Iterator[str]], Positions]) -> None:
         self._chunks, self._plan, self._count = chunks, plan, count
-        self._listed = list_files(chunks.files)
+        self._listed = self._list()
         self._known: dict[int, Epoch] = {}  # the one that is taken and the one that is prefetched
         self._counted: tuple[str, Positions] | None = None
 
@@ -63,7 +66,7 @@ class Epochs:
 
     def have_changed(self, number: int) -> bool:
         """As an epoch begins: whether its files are others than those that were listed last. Lists them anew."""
-        listing = list_files(self._chunks.files)
+        listing = self._list()
         changes = listing.changes_since(self._listed)
         if changes is None:
             return False
@@ -80,6 +83,11 @@ class Epochs:
             return self._whole(counts).rounds
         full, rest = np.divmod(counts, size)
         return int(full.sum() if self._plan.drop_last else (full + (rest > 0)).sum())
+
+    def _list(self) -> Listing:
+        from stoker.sources.files.listing import list_files  # not before it is needed, as it loads a library
+
+        return list_files(self._chunks.files)
 
     def _new(self, number: int) -> Epoch:
         listing, plan = self._listed, self._plan

@@ -3,7 +3,7 @@
 Imports ``errors``, ``plan``, and ``workers`` for what a worker measures.
 """
 
-from stoker.observe.failures import ErrorPolicy, Failures, OnError
+from stoker.observe.failures import ErrorPolicy, Failures, OnError, Reference
 from stoker.observe.stats import Meter, Stats, WorkerStats
 
-__all__ = ["ErrorPolicy", "Failures", "Meter", "OnError", "Stats", "WorkerStats"]
+__all__ = ["ErrorPolicy", "Failures", "Meter", "OnError", "Reference", "Stats", "WorkerStats"]

@@ -1,7 +1,8 @@
 """Samples that failed and were left out: counted, logged, written down, and not too many of them.
 
 A quarantine file has one JSON object a line: ``index``, ``epoch``, ``error``, ``traceback``, and for ``stoker replay``
-``seed`` (of the batch's random numbers) and ``dataset`` (how to make it, where that is known).
+``seed`` (of the batch's random numbers) and ``dataset`` (how to make it, where that is known). Items of a stream and
+chunk files, which cannot be made again by an index, have ``what`` instead of these two.
 """
 
 from __future__ import annotations
@@ -82,28 +83,36 @@ class ErrorPolicy:
             raise ValueError(f"max_errors={limit!r}: write a number of samples, or a share of them from 0.0 to 1.0")
 
 
+@dataclass(frozen=True)
+class Reference:
+    """How samples that failed can be made again.
+
+    Args:
+        dataset: How to make it, as JSON can hold it.
+        seed: What random numbers were seeded with before a sample of a batch was made.
+    """
+
+    dataset: dict[str, Any]
+    seed: Callable[[Plan, Batch, int], int]
+
+    def of(self, plan: Plan, batch: Batch, sample: int) -> dict[str, Any]:
+        return {"seed": self.seed(plan, batch, sample), "dataset": self.dataset}
+
+
 class Failures:
     """Takes note of what was left out of each batch.
 
     Args:
         policy: What the user wants.
-        dataset: How to make it, for the quarantine file.
-        seed: What random numbers were seeded with before a sample of a batch was made.
+        reference: For the quarantine file; None: what is left out has no index to make it again by.
         what: What is left out: "sample", "item" or "file".
     """
 
-    def __init__(
-        self,
-        policy: ErrorPolicy,
-        dataset: dict[str, Any],
-        seed: Callable[[Plan, Batch, int], int],
-        what: str = "sample",
-    ) -> None:
+    def __init__(self, policy: ErrorPolicy, reference: Reference | None = None, what: str = "sample") -> None:
         self._policy = policy
         self._what = what
         self._file = policy.file  # now, since the program may change its folder
-        self._dataset = dataset
-        self._seed = seed
+        self._reference = reference
         self._logged = 0
         self._unwritable = False
 
@@ -132,8 +141,9 @@ class Failures:
         """Appends whole lines in one go, so that several consumers may share a file."""
         lines = []
         for sample, error, told in skipped:
-            known = {"epoch": batch.epoch, "seed": self._seed(plan, batch, sample), "dataset": self._dataset}
-            lines.append(json.dumps({"index": sample, "error": error, "traceback": told, **known}) + "\n")
+            known = {"what": self._what} if self._reference is None else self._reference.of(plan, batch, sample)
+            failed = {"index": sample, "epoch": batch.epoch, "error": error, "traceback": told}
+            lines.append(json.dumps(failed | known) + "\n")
         try:
             _append(file, "".join(lines).encode())
         except OSError as error:

@@ -38,10 +38,6 @@ class Columns:
         places = np.asarray(indices, np.intp)
         return Columns({key: _taken(column, places) for key, column in self.columns.items()})
 
-    def slice(self, start: int, stop: int) -> Columns:
-        """The samples from ``start`` to before ``stop``; arrays are not copied."""
-        return Columns({key: column[start:stop] for key, column in self.columns.items()})
-
     def rows(self) -> list[Any]:
         """The samples: a dict each, or a row of the bare array."""
         if None in self.columns:
