@@ -316,25 +316,6 @@ def test_a_function_of_the_user_that_fails(read, told):
     assert caught.value.__cause__ is not None
 
 
-def test_columns_are_taken_sliced_and_joined():
-    first = Columns({"x": np.arange(3), "y": ["a", "b", "c"]})
-    second = Columns({"y": ["d"], "x": np.array([9.5])})
-    both = Columns.joined([first, Columns({"x": [], "y": []}), second])
-    assert plain(both.take([3, 0])) == [{"x": 9.5, "y": "d"}, {"x": 0.0, "y": "a"}]
-    assert len(both) == 4
-
-
-def test_columns_that_fit_in_no_array_are_joined_as_lists():
-    wide, narrow = Columns({None: np.ones((1, 2), int)}), Columns({None: np.ones((1, 1), int)})
-    assert Columns.joined([wide, narrow]).rows() == [[1, 1], [1]]
-    assert Columns.joined([Columns({"x": np.array([True])}), Columns({"x": np.array([2])})]).columns["x"] == [True, 2]
-
-
-def test_columns_with_other_keys_are_not_joined():
-    with pytest.raises(ChunkError, match="'x', 'y' in one file, a bare array in another"):
-        Columns.joined([Columns({"x": [1], "y": [2]}), Columns({None: np.ones(1)})])
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [

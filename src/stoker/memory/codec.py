@@ -1,6 +1,6 @@
 """The codec: how a batch lies in a slot.
 
-    | array | array | ... | layout (pickled tree, types, shapes, offsets) | aside (pickled objects that are no arrays) |
+    | array | array | ... | layout (pickled tree, types, shapes, offsets) | aside (objects that are no arrays) |
 
 Arrays begin at multiples of 64 bytes, as DLPack consumers want. The layout is nearly always that of the batch before,
 so both sides keep it by its bytes: in the steady state nothing is pickled, and a message needs only three lengths.
@@ -58,23 +58,17 @@ class Packed(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """Many strings, which MessagePack writes three times as quickly as pickle."""
+    """Many strings, which MessagePack writes three times as quickly as pickle. They lie behind all that is pickled, so
+    they are not copied for it."""
 
-    packed: bytes
+    before_end: int
+    nbytes: int
 
-    @classmethod
-    def of(cls, values: list[str]) -> Texts | list[str]:
+    def read(self, aside: memoryview) -> Any:
         import msgspec.msgpack  # those who have no strings need not load it
 
-        try:
-            return cls(msgspec.msgpack.encode(values))
-        except UnicodeEncodeError:  # half of a pair of surrogates, which pickle can keep
-            return values
-
-    def unpacked(self) -> Any:
-        import msgspec.msgpack
-
-        return msgspec.msgpack.decode(self.packed)
+        start = len(aside) - self.before_end
+        return msgspec.msgpack.decode(aside[start : start + self.nbytes])
 
 
 class Encoder:
@@ -89,27 +83,39 @@ class Encoder:
         """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must."""
         leaves, tree = flatten(batch)
         columns = [_as_column(leaf) for leaf in leaves]
+        texts: list[bytes] = []
         aside = [
-            self._listed(leaf.values) if isinstance(leaf, Objects) else leaf
+            self._listed(leaf.values, texts) if isinstance(leaf, Objects) else leaf
             for leaf, column in zip(leaves, columns, strict=True)
             if column is None
         ]
         layout, layout_bytes = self._layout(tree, columns)
-        beside = _dump_aside(aside, layout) if aside and not self._shared else b""
+        beside = [_dump_aside(aside, layout), *reversed(texts)] if aside and not self._shared else []
+        aside_bytes = sum(map(len, beside))
         end = offset + layout.nbytes
-        after_layout = end + len(layout_bytes)
-        buffer = slot.reserve(after_layout + len(beside)).buffer
+        buffer = slot.reserve(end + len(layout_bytes) + aside_bytes).buffer
         for column, leaf in zip(columns, layout.leaves, strict=True):
             if column is not None and leaf is not None:
                 column.write(np.ndarray(leaf.shape, leaf.dtype, buffer, offset + leaf.offset))
         if self._shared:
             return Packed(offset, layout.nbytes, 0, 0, (layout, aside))
-        buffer[end:after_layout] = layout_bytes
-        buffer[after_layout : after_layout + len(beside)] = beside
-        return Packed(offset, layout.nbytes, len(layout_bytes), len(beside))
+        for part in (layout_bytes, *beside):
+            buffer[end : end + len(part)] = part
+            end += len(part)
+        return Packed(offset, layout.nbytes, len(layout_bytes), aside_bytes)
 
-    def _listed(self, values: list[Any]) -> list[Any] | Texts:
-        return values if self._shared or len(values) < _MANY or set(map(type, values)) != {str} else Texts.of(values)
+    def _listed(self, values: list[Any], texts: list[bytes]) -> list[Any] | Texts:
+        """The values, or the place of their text, which is added to ``texts``."""
+        if self._shared or len(values) < _MANY or set(map(type, values)) != {str}:
+            return values
+        import msgspec.msgpack
+
+        try:
+            packed = msgspec.msgpack.encode(values)
+        except UnicodeEncodeError:  # half of a pair of surrogates, which pickle can keep
+            return values
+        texts.append(packed)
+        return Texts(sum(map(len, texts)), len(packed))
 
     def _layout(self, tree: Shape, columns: list[Column | None]) -> tuple[Layout, bytes]:
         key = (tree, *[column and (column.dtype, column.shape, column.tensor) for column in columns])
@@ -139,7 +145,7 @@ class Decoder:
         else:
             end = offset + nbytes + layout_bytes
             layout = self._layout(bytes(mapping.buffer[end - layout_bytes : end]))
-            aside = pickle.loads(mapping.buffer[end : end + aside_bytes]) if aside_bytes else []
+            aside = _load_aside(mapping.buffer[end : end + aside_bytes]) if aside_bytes else []
         if layout.tree is None and layout.leaves[0] is not None:
             return _view(layout.leaves[0], root)  # a bare array, the quickest of batches
         return unflatten(layout.tree, _leaves(layout, root, iter(aside)))
@@ -192,8 +198,7 @@ def _lay_out(tree: Shape, columns: list[Column | None]) -> Layout:
 def _leaves(layout: Layout, root: Array, aside: Iterator[Any]) -> Iterator[Any]:
     for leaf in layout.leaves:
         if leaf is None:
-            beside = next(aside)
-            yield beside.unpacked() if type(beside) is Texts else beside
+            yield next(aside)
             continue
         yield _view(leaf, root)
 
@@ -208,6 +213,10 @@ def _dump_aside(aside: list[Any], layout: Layout) -> bytes:
         return dumps(aside)
     except Exception as error:
         raise _cannot_travel(aside, layout) from error
+
+
+def _load_aside(aside: memoryview) -> list[Any]:
+    return [value.read(aside) if type(value) is Texts else value for value in pickle.loads(aside)]
 
 
 def _cannot_travel(aside: list[Any], layout: Layout) -> ShippingError:

@@ -14,10 +14,9 @@ import numpy as np
 from stoker.collate import Objects, collate
 from stoker.collate.columns import Taken
 from stoker.plan.groups import sample_order
-from stoker.sources.files.columns import Columns, as_columns
+from stoker.sources.files.columns import Columns, Samples, joined
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Samples = Columns | list[Any]
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,18 @@ class ReadGroup:
         if not self.across_chunks:
             batches = self._cut_each(found, reading.key)
             return Group([], _sizes(batches), self._made(batches), None, [], unread)
-        samples = self._fit(joined(found))
+        samples = joined(found)
         order = sample_order(len(samples), reading.key)[reading.start : reading.stop]
         batches, left = self._cut(samples, order[reading.lead :])
         head, sizes, rest = _rows(samples, order[: reading.lead]), _sizes(batches), _rows(samples, left)
-        if isinstance(samples, Columns) and self.collate is None and self.batch_size is not None:
+        if isinstance(samples, Columns) and self._cuts_columns:
             table = _table(samples, order[reading.lead : reading.lead + sizes.sum()])
             return Group(head, sizes, [], table, rest, unread)
         return Group(head, sizes, self._made(batches), None, rest, unread)
+
+    @property
+    def _cuts_columns(self) -> bool:
+        return self.collate is None and self.batch_size is not None
 
     def _made(self, batches: list[tuple[Samples, Any]]) -> list[Any]:
         return [self._collate(samples, places) for samples, places in batches]
@@ -144,19 +147,13 @@ class ReadGroup:
         unread = []
         for number, path in reading.files:
             try:
-                found.append(read_chunk(path, self.read))
+                found.append(read_chunk(path, self.read, gather=self._cuts_columns))
             except Exception as error:
                 if not self.leave_out:
                     raise
                 words = "".join(traceback.format_exception_only(error)).strip()
                 unread.append(Unread(number, words, "".join(traceback.format_exception(error))))
         return found, unread
-
-    def _fit(self, samples: Samples) -> Samples:
-        """In the form that is quickest to make batches of."""
-        if isinstance(samples, Columns) or self.collate is not None or self.batch_size is None:
-            return samples
-        return as_columns(samples) or samples
 
     def _cut(self, samples: Samples, order: Any) -> tuple[list[tuple[Samples, Any]], Any]:
         size = self.batch_size or 1
@@ -166,7 +163,7 @@ class ReadGroup:
     def _cut_each(self, found: list[Samples], key: int | None) -> list[tuple[Samples, Any]]:
         """Batches of one file each; shuffled, they change places among those of the group."""
         batches = []
-        for number, samples in enumerate(map(self._fit, found)):
+        for number, samples in enumerate(found):
             order = sample_order(len(samples), None if key is None else key + number)
             full, rest = self._cut(samples, order)
             batches += [*full, (samples, rest)] if len(rest) and not self.drop_last else full
@@ -207,30 +204,18 @@ def _sizes(batches: list[tuple[Samples, Any]]) -> Any:
     return np.array([len(places) for _, places in batches], np.int64)
 
 
-def joined(found: list[Samples]) -> Samples:
-    """The samples of several files, one file after the other."""
-    if len(found) == 1:
-        return found[0]
-    columns = [samples for samples in found if isinstance(samples, Columns)]
-    if columns and len(columns) == len(found):
-        return Columns.joined(columns)
-    return [sample for samples in found for sample in _all_rows(samples)]
-
-
 def _table(samples: Columns, places: Any) -> Any:
     table = {key: _column(column, places) for key, column in samples.columns.items()}
     return table.get(None, table)  # the rows of a bare array
 
 
 def _column(column: Any, places: Any) -> Any:
-    return Objects([column[place] for place in places.tolist()]) if isinstance(column, list) else Taken(column, places)
+    if isinstance(column, list):
+        return Objects(list(map(column.__getitem__, places.tolist())))
+    return Taken(column, places)
 
 
 def _rows(samples: Samples, places: Any) -> list[Any]:
     if isinstance(samples, Columns):
         return samples.take(places).rows()
     return [samples[place] for place in np.asarray(places).tolist()]
-
-
-def _all_rows(samples: Samples) -> list[Any]:
-    return samples.rows() if isinstance(samples, Columns) else samples

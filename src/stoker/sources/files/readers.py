@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,22 +12,23 @@ import numpy as np
 
 from stoker.errors import ChunkError
 from stoker.sources.files.arrays import count_npy, count_npz, read_npy, read_npz
-from stoker.sources.files.columns import Column, Columns
+from stoker.sources.files.columns import Column, Columns, Samples, gathered
 from stoker.sources.files.lines import count_json, count_text, read_json, read_text
 from stoker.sources.files.opening import COMPRESSIONS, ending, is_url, missing, shown, without_secrets
 from stoker.sources.files.place import Place
 from stoker.sources.files.tables import count_arrow, count_parquet, read_arrow, read_csv, read_parquet
 from stoker.sources.files.tars import count_tar, read_tar
 
-Samples = Columns | list[Any]
+Pieces = Iterator[list[Any]]
 Read = Callable[[str], Any]
+_PIECE = 256  # samples that a function of the user yields
 
 
 @dataclass(frozen=True)
 class _Form:
     """How files of one ending are read, and counted if that is quicker."""
 
-    read: Callable[[str, Place], Samples]
+    read: Callable[[str, Place], Samples | Pieces]
     count: Callable[[str, Place], int] | None = None
 
 
@@ -49,24 +51,26 @@ _FORMS = {
 }
 
 
-def read_chunk(path: str, read: Read | None = None) -> Samples:
+def read_chunk(path: str, read: Read | None = None, *, gather: bool = False) -> Samples:
     """All samples of a file.
 
     Args:
         path: Of this machine, or a URL that fsspec knows.
         read: A function of the path that gives or yields samples, or gives an array, or a dict of columns. Without
             it the ending of the path says what the file holds.
+        gather: Samples become columns where they can.
 
     Raises:
         ChunkError: The file cannot be read to its end.
         FileNotFoundError: There is no such file.
     """
-    if read is not None:
-        with _failures(path) as place:
-            return _samples(read(path), place)
-    form = _form(path)
+    read_it = _form(path).read if read is None else _read_with(read)
     with _failures(path) as place:
-        return form.read(path, place)
+        found = read_it(path, place)
+        if isinstance(found, Columns):
+            return found
+        pieces = [found] if isinstance(found, list) else found
+        return gathered(pieces) if gather else list(itertools.chain.from_iterable(pieces))
 
 
 def count_samples(path: str, read: Read | None = None) -> int:
@@ -121,7 +125,11 @@ def _chunk_error(path: str, place: Place, error: Exception) -> ChunkError:
     return raised
 
 
-def _samples(given: Any, place: Place) -> Samples:
+def _read_with(read: Read) -> Callable[[str, Place], Columns | Pieces]:
+    return lambda path, place: _given(read(path), place)
+
+
+def _given(given: Any, place: Place) -> Columns | Pieces:
     """What a function of the user gave, as samples."""
     if isinstance(given, Columns):
         return given
@@ -134,13 +142,20 @@ def _samples(given: Any, place: Place) -> Samples:
             f"read gave an object of type {type(given).__name__}: let it yield samples, or return a list of samples, "
             f"an array, or a dict of columns"
         )
-    samples: list[Any] = []
-    try:
-        samples.extend(given)
-    except Exception:
-        place.where = f"sample {len(samples)}"
-        raise
-    return samples
+    return _pieces(iter(given), place)
+
+
+def _pieces(samples: Iterator[Any], place: Place) -> Pieces:
+    for start in itertools.count(0, _PIECE):
+        piece: list[Any] = []
+        try:
+            piece.extend(itertools.islice(samples, _PIECE))
+        except Exception:
+            place.where = f"sample {start + len(piece)}"
+            raise
+        if not piece:
+            return
+        yield piece
 
 
 def _column(column: Any) -> Column:
