@@ -61,6 +61,20 @@ def test_by_on_error_it_is_left_out_and_written_down(folder, corrupt, workers, s
     assert any("skipped file 1 of epoch 0" in message and "00001.jsonl" in message for message in caplog.messages)
 
 
+def test_what_was_left_out_before_a_resume_counts_once_though_its_group_is_read_again(folder, corrupt, tmp_path):
+    """Contract: a resumed run leaves out, counts and writes down what an undisturbed one does."""
+    quarantine, state, taken = tmp_path / "bad.jsonl", None, []
+    for _ in range(5):
+        options = {"on_error": "quarantine", "quarantine": quarantine, "max_errors": 1}
+        with Loader(Chunks(folder), 4, shuffle=True, **options) as loader:
+            if state is not None:
+                loader.load_state_dict(state)
+            taken += numbers(next(iter(loader)))
+            state = json.loads(json.dumps(loader.state_dict()))
+    assert sorted(taken) == without(1)
+    assert [json.loads(line)["index"] for line in quarantine.read_text().splitlines()] == [1]
+
+
 def test_too_many_are_an_error(folder, corrupt):
     (folder / "00002.jsonl").write_text("no JSON\n")
     with Loader(Chunks(folder, interleave=1), 4, on_error="skip", max_errors=1) as loader:

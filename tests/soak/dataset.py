@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ class Troubled:
             time.sleep(self.slow[index])
         noise = random.random() + np.random.rand()
         return {"index": index, "row": rows(np.array([index]), self.width)[0], "noise": noise}
+
+    def at(self, folder: Path) -> Troubled:
+        """It needs no files."""
+        return self
 
     def tamed(self) -> Troubled:
         """What the oracle reads: samples that kill or hang raise instead, and nobody sleeps."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from stoker import Inline, Loader, Processes, Threads
 from tests.soak.dataset import Troubled
+from tests.soak.files import TroubledFiles
 from tests.soak.harm import BOTH, KILLS, NURSERY, STOP
 from tests.soak.keeping import CACHE, ON_DISK, ROTATION, Keep, any_keep
 
@@ -58,7 +59,7 @@ class Life:
     """
 
     kind: str
-    dataset: Troubled
+    dataset: Troubled | TroubledFiles
     plan: dict[str, Any]
     policy: dict[str, Any] = field(default_factory=dict)
     epochs: int = 2
@@ -68,15 +69,17 @@ class Life:
     harms: tuple[str, ...] = ()
     often: float = 0.0
 
-    def loader(self, chance: random.Random, **options: Any) -> Loader[Any]:
+    def loader(self, chance: random.Random, folder: Path, **options: Any) -> Loader[Any]:
+        """``folder``: where the dataset's files are, if it has any."""
         workers, prefetch = self.workers(chance), chance.choice([1, 2, 2, 3, 4, 8])
-        return Loader(self.dataset, workers=workers, prefetch=prefetch, **self.plan, **self.policy, **options)
+        options |= {"workers": workers, "prefetch": prefetch}
+        return Loader(self.dataset.at(folder), **self.plan, **self.policy, **options)
 
-    def oracle(self, **options: Any) -> Loader[Any]:
+    def oracle(self, folder: Path, **options: Any) -> Loader[Any]:
         """The undisturbed stream. It has the same policy, and a quarantine file of its own."""
         policy = {key: value for key, value in self.policy.items() if key in ("on_error",)}
         plan = {key: value for key, value in self.plan.items() if key != "in_order"}
-        return Loader(self.dataset.tamed(), workers=Inline(), **plan, **policy, **options)
+        return Loader(self.dataset.tamed().at(folder), workers=Inline(), **plan, **policy, **options)
 
     def quarantine(self, file: Path) -> dict[str, Any]:
         """The option for that file, if there is to be one."""
@@ -157,12 +160,39 @@ def sharded(chance: random.Random) -> Life:
     )
 
 
-KINDS = {"killed": killed, "deadly": deadly, "hanging": hanging, "sharded": sharded}
+def chunked(chance: random.Random) -> Life:
+    """Files instead of indices, perhaps those of one shard; workers are killed and stopped, files slow or broken."""
+    sizes = tuple(chance.choice([0, 1, 5, chance.randrange(60)]) for _ in range(chance.randrange(2, 12)))
+    failing, policy = _failures(chance, len(sizes)) if sum(sizes) else (frozenset(), {})
+    across_chunks = chance.random() < 0.7
+    shard = (chance.randrange(2), 2) if across_chunks and not failing and chance.random() < 0.3 else None
+    dataset = TroubledFiles(
+        sizes,
+        width=chance.choice([4, 4, 1000, 20_000]),
+        interleave=chance.choice([1, 2, 4, 20]),
+        across_chunks=across_chunks,
+        slow=_slow(chance, len(sizes)) if chance.random() < 0.4 else {},
+        failing=failing,
+    )
+    plan = _plan(chance, [None, 1, 3, 8, 32]) | {"shuffle": chance.random() < 0.6, "shard": shard}
+    return Life(
+        "chunked",
+        dataset,
+        # Out of order, batches across files would have other samples.
+        plan | {"in_order": across_chunks or chance.random() < 0.5},
+        policy | {"max_deaths": _MANY},
+        epochs=chance.choice([2, 3]),
+        harms=(*KILLS, *KILLS, STOP, STOP, NURSERY, BOTH),
+        often=chance.choice([0.0, 0.05, 0.1, 0.3]),
+    )
+
+
+KINDS = {"killed": killed, "deadly": deadly, "hanging": hanging, "sharded": sharded, "chunked": chunked}
 
 
 def draw_life(chance: random.Random) -> Life:
     """Any life."""
-    (kind,) = chance.choices(list(KINDS), [60, 12, 8, 20])
+    (kind,) = chance.choices(list(KINDS), [50, 10, 7, 15, 18])
     return KINDS[kind](chance)
 
 
@@ -179,9 +209,12 @@ def _failures(chance: random.Random, length: int) -> tuple[frozenset[int], dict[
     """A few samples that fail, and what becomes of them. Too few to fill a batch of 16."""
     if chance.random() < 0.6:
         return frozenset(), {}
-    failing = frozenset(chance.sample(range(length), chance.randrange(1, 6)))
+    failing = frozenset(chance.sample(range(length), min(length - 1, chance.randrange(1, 6))))
     return failing, {"on_error": chance.choice(["skip", "quarantine"])}
 
 
 def _slow(chance: random.Random, length: int) -> dict[int, float]:
-    return {index: chance.uniform(0.002, 0.05) for index in chance.sample(range(length), chance.randrange(1, 8))}
+    return {
+        index: chance.uniform(0.002, 0.05)
+        for index in chance.sample(range(length), min(length, chance.randrange(1, 8)))
+    }

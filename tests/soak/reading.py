@@ -32,6 +32,7 @@ class Reading:
         self._expected, self._got = folder / "expected.jsonl", folder / "got.jsonl"  # quarantine files
         self._options = life.quarantine(self._got) | life.keep.options(folder / "kept")
         self._oracle_options = life.quarantine(self._expected) | life.keep.options(folder / "kept for the oracle")
+        self._files = folder / "files"
         self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=life.plan["in_order"])
         self._held: list[tuple[int, Any]] = []
@@ -41,7 +42,7 @@ class Reading:
     def run(self) -> None:
         self._ask_the_oracle()
         while self._state is None or self._state["epoch"] < self._life.epochs:
-            with self._life.loader(self._chance, **self._options) as loader:
+            with self._life.loader(self._chance, self._files, **self._options) as loader:
                 self._tally.loaders += 1
                 try:
                     for _ in range(self._chance.choice([1, 1, 2])):
@@ -54,7 +55,7 @@ class Reading:
         self._tally.judge(self._ledger.verdict(), self._ledger.details)
 
     def _ask_the_oracle(self) -> None:
-        with self._life.oracle(**self._oracle_options) as oracle:
+        with self._life.oracle(self._files, **self._oracle_options) as oracle:
             for epoch in range(self._life.epochs):
                 for batch in oracle:
                     self._ledger.expect_batch(epoch, batch)

@@ -36,6 +36,7 @@ class Sharding:
         self._life = life
         self._chance = chance
         self._tally = tally
+        self._folder = folder
         self._options = life.quarantine(folder / "got.jsonl") | life.keep.options(folder / "kept")
         self._harm = Harm(chance.random(), life.harms, life.often, tally.faults)
         self._ledger = Ledger(in_order=True)
@@ -54,7 +55,10 @@ class Sharding:
                 self._tally.reshards += count != self._count
             self._count = count
             with ExitStack() as opened:
-                made = [self._life.loader(self._chance, shard=(k, count), **self._options) for k in range(count)]
+                made = [
+                    self._life.loader(self._chance, self._folder, shard=(k, count), **self._options)
+                    for k in range(count)
+                ]
                 loaders = [opened.enter_context(loader) for loader in made]
                 self._tally.loaders += count
                 opened.callback(self._harm.end)

@@ -235,9 +235,10 @@ class ChunkedFlow:
         if epoch != self.epoch:
             self._early.append(delivery)
             return
-        if group.unread:
+        was_here = place in self._skip
+        if group.unread and not was_here:
             self._passing_over(number, lambda: self._note(epoch, group.unread))
-        was_here, handed = place in self._skip, self._skip.pop(place, 0)
+        handed = self._skip.pop(place, 0)
         ready = deque(zip(group.batches()[handed:], group.sizes[handed:].tolist(), strict=True))
         loose, first = [*group.head, *group.rest], len(group.head)
         waiting = self._waiting if was_here else [*self._waiting, *_copies(place, loose[:first], 0)]
