@@ -26,6 +26,10 @@ def any_process(chance: random.Random) -> Processes:
     return Processes(chance.randrange(1, 5), start=start)
 
 
+def any_threads(chance: random.Random) -> Threads:
+    return Threads(chance.randrange(1, 4))
+
+
 def any_workers(chance: random.Random) -> Any:
     kind = chance.random()
     if kind < 0.08:
@@ -137,7 +141,7 @@ def hanging(chance: random.Random) -> Life:
     dataset = Troubled(length, hanging=stuck, hang_s=2.0 if in_threads else 3600.0)  # a thread can't be killed
     plan = _plan(chance, [1, 4, 8]) | {"in_order": chance.random() < 0.75}
     policy = {"on_error": "skip", "max_deaths": chance.randrange(1, 3), "timeout": 0.5}
-    workers = (lambda chance: Threads(chance.randrange(1, 4))) if in_threads else any_process
+    workers = any_threads if in_threads else any_process
     keep = any_keep(chance, ROTATION, CACHE)
     return Life("hanging", dataset, plan, policy, epochs=chance.choice([1, 2]), workers=workers, keep=keep)
 
