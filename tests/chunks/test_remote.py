@@ -82,3 +82,19 @@ def test_the_web(tmp_path, workers):
         with Loader(Chunks(urls), 4, workers=workers) as loader:
             assert flat(epochs(loader, 1)[0]) == list(range(TOTAL))
     forget(fsspec.get_filesystem_class("http"))
+
+
+def test_the_memory_of_this_process_is_not_that_of_its_workers(tmp_path):
+    """Threads share it; for processes the error says so."""
+    system = fsspec.filesystem("memory")
+    for file in write_chunks(tmp_path / "data", SIZES):
+        system.pipe(f"/chunks/{file.name}", file.read_bytes())
+    try:
+        with Loader(Chunks("memory://chunks"), 4, workers=Threads(2)) as loader:
+            assert [flat(epoch) for epoch in epochs(loader, 1)] == [list(range(TOTAL))]
+        with Loader(Chunks("memory://chunks"), 4, workers=2) as loader:
+            with pytest.raises(FileNotFoundError) as caught:
+                epochs(loader, 1)
+        assert any("memory of one process: use workers=stoker.Threads" in note for note in caught.value.__notes__)
+    finally:
+        system.rm("/chunks", recursive=True)

@@ -106,7 +106,9 @@ def _failures(path: str) -> Iterator[Place]:
         yield place
     except (ImportError, MemoryError):
         raise
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if "memory://" in path:
+            error.add_note("memory:// is in the memory of one process: use workers=stoker.Threads(n), or real files")
         if shown(path) == path:
             raise
         raise missing(path) from None
