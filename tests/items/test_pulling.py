@@ -86,6 +86,38 @@ def test_the_first_result_does_not_wait_until_all_credit_is_used_up(backend):
         assert len(pulled) <= 25  # starting a worker takes its time, too
 
 
+class Slow:
+    """Endless items, each of which takes its time."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.pulled = seconds, 0
+
+    def __iter__(self):
+        for item in itertools.count():
+            time.sleep(self.seconds)
+            self.pulled += 1
+            yield item
+
+
+def test_where_items_are_slow_a_result_does_not_wait_for_the_next():
+    items, ahead = Slow(0.1), []
+    with stoker.stream(works.number, items, workers=Threads(2)) as results:
+        for taken in range(1, 9):
+            next(results)
+            ahead.append(items.pulled - taken)
+    assert ahead.count(0) >= 4, ahead  # all of them, on a quiet machine
+
+
+def test_where_the_consumer_is_slower_items_are_pulled_ahead():
+    items, ahead = Slow(0.002), []
+    with stoker.stream(lambda item: time.sleep(0.01), items, workers=Threads(2)) as results:
+        for taken in range(1, 11):
+            next(results)
+            ahead.append(items.pulled - taken)
+            time.sleep(0.05)
+    assert min(ahead[2:]) >= 1, ahead
+
+
 def test_an_error_in_the_items_comes_after_all_earlier_results_and_ends_the_stream(backend):
     def items():
         yield from range(10)

@@ -119,6 +119,8 @@ class Driver:
         self._finished = False
         self.is_sound = True  # False if an exception (Ctrl-C) came in the middle of something: use it no more
         self._waited = 0  # nanoseconds for which the last take was blocked
+        self._slowness = 0  # nanoseconds that the next run took to come, when that was slow
+        self._left_at = 0  # when the consumer was given something then
         self._carry_out(machine.start())
 
     def length(self) -> int:
@@ -145,7 +147,7 @@ class Driver:
         self._due.clear()
         self._failure = None
         self._interrupted = False
-        self._tell(Sought(runs, _samples_of(plan)))
+        self._ask_for_runs(Sought(runs, _samples_of(plan)))
         self.is_sound = True
 
     def warm_up(self, seconds: float) -> None:
@@ -198,18 +200,38 @@ class Driver:
         self._finished = False
         if not self._asked:
             self._asked = True
-            self._tell(Asked())
+            if self._machine.is_paused:
+                self._tell(Asked())
+            else:
+                self._ask_for_runs(Asked())
         self._hear(0)
         if self._is_waiting():
             began = perf_counter_ns()
-            while self._is_waiting():
-                if self._machine.is_paused:
-                    self._tell(Resumed())
-                    self._hear(0)
-                else:
-                    self._hear(None)
+            self._wait()
             self._waited = perf_counter_ns() - began
+        elif self._machine.is_paused and perf_counter_ns() - self._left_at > self._slowness:
+            self._ask_for_runs(Resumed())  # the consumer takes longer than the next run: workers shall not run dry
         self._asked = self._interrupted and not self._has_found()
+        if self._machine.is_paused:
+            self._left_at = perf_counter_ns()
+
+    def _wait(self) -> None:
+        """Until something is found. A run that is slow to come is asked for only if nothing comes of what is under way
+        within a tenth of the time that the last one took: quick work need not wait for it."""
+        while self._is_waiting():
+            if not self._machine.is_paused:
+                self._hear(None)
+                continue
+            if self._machine.is_working:
+                self._hear(self._slowness / 1e10)
+            if self._machine.is_paused and self._is_waiting():
+                self._ask_for_runs(Resumed())
+
+    def _ask_for_runs(self, event: Asked | Sought | Resumed) -> None:
+        began = perf_counter_ns()
+        self._tell(event)
+        if self._machine.is_paused:
+            self._slowness = perf_counter_ns() - began
 
     def _is_waiting(self) -> bool:
         return not (self._has_found() or self._interrupted)

@@ -120,7 +120,11 @@ class Machine:
         if any(entry.doom is not None for entry in self._entries.values()):
             return True  # workers may be dying one after the other
         is_used_up = self._exhausted or len(self._entries) >= self._window
-        return is_used_up and not self._again and not any(worker.tickets for worker in self._workers)
+        return is_used_up and not self._again and not self.is_working
+
+    @property
+    def is_working(self) -> bool:
+        return any(worker.tickets for worker in self._workers)
 
     def handle(self, event: Event) -> list[Instruction]:
         return self._handlers[type(event)](event)
@@ -196,11 +200,12 @@ class Machine:
             kept.clear()
         self._runs = event.runs
         self._samples = event.samples
-        self._exhausted = False
+        self._exhausted = self.is_paused = False
         waiting = [Recall(n) for n, worker in enumerate(self._workers) for _ in range(len(worker.tickets) - 1)]
         return self._proceed([*waiting])
 
     def _on_resumed(self, _: Resumed) -> list[Instruction]:
+        self.is_paused = False
         return self._proceed([])
 
     # What follows from them
@@ -265,7 +270,6 @@ class Machine:
 
     def _proceed(self, out: list[Instruction]) -> list[Instruction]:
         """Delivers what is due, uses up the credit, and lets idle workers help out others."""
-        self.is_paused = False
         if self._asked:
             self._deliver(out)
         while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
@@ -330,7 +334,7 @@ class Machine:
         """The next ticket to send: one that was lost, or a new one if there is credit."""
         if self._again:
             return self._again.popleft()
-        if self._exhausted or len(self._entries) >= self._window:
+        if self._exhausted or self.is_paused or len(self._entries) >= self._window:
             return None
         try:
             run = next(self._runs)
