@@ -5,6 +5,7 @@ files.py     the dataset as chunk files
 keeping.py   what a life keeps: a cache, or samples that rotate
 reading.py   reads a life through several loaders, each resumed from the one before
 sharding.py  reads it over n shards, then over m
+streaming.py reads it as items of a stream
 ledger.py    counts what was lost, repeated or changed
 harm.py      kills and stops
 tally.py     the figures

@@ -21,6 +21,7 @@ from tests.soak.holdings import Holdings
 from tests.soak.life import KINDS, Life, draw_life
 from tests.soak.reading import Reading
 from tests.soak.sharding import Sharding
+from tests.soak.streaming import Streaming
 from tests.soak.tally import Tally
 
 _PATIENCE_S = 120.0  # for a life: one that takes longer hangs
@@ -95,7 +96,8 @@ def _live(life: Life, chance: random.Random, tally: Tally) -> None:
     signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            (Sharding if life.shards else Reading)(life, chance, tally, Path(folder)).run()
+            kind = Sharding if life.shards else Streaming if life.items else Reading
+            kind(life, chance, tally, Path(folder)).run()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)

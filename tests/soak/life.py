@@ -57,6 +57,7 @@ class Life:
         epochs: How many to read.
         workers: Draws a backend, for each loader another.
         shards: It is read over several, and re-sharded.
+        items: Its indices are the items of a stream.
         keep: Samples that are kept for later epochs, or uses.
         harms: What may be done to workers.
         often: How likely that is before a batch.
@@ -69,6 +70,7 @@ class Life:
     epochs: int = 2
     workers: Draw = any_workers
     shards: bool = False
+    items: bool = False
     keep: Keep = field(default_factory=Keep)
     harms: tuple[str, ...] = ()
     often: float = 0.0
@@ -191,12 +193,35 @@ def chunked(chance: random.Random) -> Life:
     )
 
 
-KINDS = {"killed": killed, "deadly": deadly, "hanging": hanging, "sharded": sharded, "chunked": chunked}
+def streamed(chance: random.Random) -> Life:
+    """Items of a stream instead of a dataset; workers are killed and stopped, work is slow and fails."""
+    length = chance.randrange(1, 200)
+    failing, policy = _failures(chance, length) if length > 20 else (frozenset(), {})
+    slow = _slow(chance, length) if chance.random() < 0.4 else {}
+    return Life(
+        "streamed",
+        Troubled(length, width=chance.choice([4, 1000]), slow=slow, failing=failing),
+        {"in_order": chance.random() < 0.7},
+        policy | {"max_deaths": _MANY},
+        items=True,
+        harms=(*KILLS, *KILLS, STOP, STOP, NURSERY, BOTH),
+        often=chance.choice([0.0, 0.05, 0.1, 0.3]),
+    )
+
+
+KINDS = {
+    "killed": killed,
+    "deadly": deadly,
+    "hanging": hanging,
+    "sharded": sharded,
+    "chunked": chunked,
+    "streamed": streamed,
+}
 
 
 def draw_life(chance: random.Random) -> Life:
     """Any life."""
-    (kind,) = chance.choices(list(KINDS), [50, 10, 7, 15, 18])
+    (kind,) = chance.choices(list(KINDS), [45, 10, 7, 13, 15, 10])
     return KINDS[kind](chance)
 
 
