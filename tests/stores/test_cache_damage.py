@@ -53,14 +53,22 @@ def flip(file, bit):
 def let_workers_rest():
     """Until they have made all that they may make ahead: what breaks between a check and the read that follows it is
     found by no check."""
-    resting = 0
-    while resting < 3:
+    resting, end = 0, time.monotonic() + 10
+    while resting < 3 and time.monotonic() < end:
         time.sleep(0.01)
-        processes = [os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))]
+        resting = 0 if any_task_runs() else resting + 1
+
+
+def any_task_runs():
+    """Of this process, but for this thread, and of all that it has started."""
+    processes = [os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))]
+    try:
         tasks = [task for pid in processes for task in Path(f"/proc/{pid}/task").iterdir()]
         others = [task for task in tasks if task.name != str(threading.get_native_id())]
         states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in others]
-        resting = resting + 1 if "R" not in states and "D" not in states else 0
+    except (FileNotFoundError, ProcessLookupError):  # one has just ended
+        return True
+    return "R" in states or "D" in states
 
 
 def entries(file):
