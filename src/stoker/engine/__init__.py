@@ -3,7 +3,8 @@
 Imports ``errors``, ``plan``, ``collate`` (its trees), ``memory`` and ``workers``.
 """
 
-from stoker.engine.driver import Delivery, Driver
+from stoker.engine.delivery import Delivery
+from stoker.engine.driver import Driver
 from stoker.engine.machine import Machine
 
 __all__ = ["Delivery", "Driver", "Machine"]

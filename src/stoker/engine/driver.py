@@ -7,12 +7,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from time import monotonic, perf_counter_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stoker.collate.tensors import copied
 from stoker.collate.tree import map_leaves
 from stoker.engine import obituary
 from stoker.engine.deadlines import Deadlines, limit_at
+from stoker.engine.delivery import Delivery
 from stoker.engine.machine import Machine
 from stoker.engine.messages import (
     Asked,
@@ -40,25 +41,6 @@ from stoker.sources import Items
 from stoker.workers import Answer, Backend, Death, Failed, Made, Request, Skipped
 
 HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; further batches are given as copies
-
-
-class Delivery(NamedTuple):
-    """A batch for the consumer, or the error to raise in its place.
-
-    ``made``: None if all its samples were left out. Times in nanoseconds: its worker had been ``idle`` before it, the
-    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge. ``ended``: there are no more.
-    """
-
-    batch: Batch
-    data: Any = None
-    made: Made | None = None
-    error: BaseException | None = None
-    skipped: tuple[Skipped, ...] = ()
-    worker: int = 0
-    idle: int = 0
-    waited: int = 0
-    moving: int = 0
-    ended: bool = False
 
 
 class _Due(NamedTuple):
@@ -156,7 +138,7 @@ class Driver:
         end = monotonic() + seconds
         while not self._machine.has_enough and (left := end - monotonic()) > 0:
             if self._machine.is_paused:
-                self._tell(Resumed())
+                self._ask_for_runs(Resumed())
                 left = 0
             self._hear(None if left == math.inf else left)
         self.is_sound = True

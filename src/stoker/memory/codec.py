@@ -58,7 +58,7 @@ class Packed(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """Many strings, which MessagePack writes three times as quickly as pickle. They lie behind all that is pickled, so
+    """Many strings, which MessagePack writes twice as quickly as pickle. They lie behind all that is pickled, so
     they are not copied for it."""
 
     before_end: int

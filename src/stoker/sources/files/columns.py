@@ -81,7 +81,7 @@ def joined(parts: Sequence[Samples]) -> Samples:
 
 
 def _are_alike(parts: list[Columns]) -> bool:
-    """Whether samples that were gathered make the same columns in all parts; of given columns, that is asked for."""
+    """Whether samples that were gathered make the same columns in all parts. Columns that were given must do so."""
     if not any(part.gathered for part in parts):
         return True
     kinds = [{key: getattr(column, "dtype", list) for key, column in part.columns.items()} for part in parts]
