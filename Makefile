@@ -20,17 +20,27 @@ BEST_EFFORT := jax tensorflow tinygrad  # extras that the tests use where they i
 # For one of the examples; installed beside $(TORCH), so that it brings no other.
 FABRIC := lightning-fabric==2.6.6
 MINUTES ?= 5
+# Tests that run side by side: one more than there are cores, as many wait for a process to start.
+JOBS ?= $(shell expr $$(nproc) + 1)
 
-.PHONY: help demo test bench soak lint format clean
+.PHONY: help demo test test-all coverage bench soak lint format clean
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(DEMO)/.ready  ## train a small classifier, with Stoker and without
 	@$(DEMO)/bin/stoker demo
 
-test: lint  ## lint, types and all tests
-	$(TEST)/bin/python -m pytest
+test: lint  ## lint, types and tests: what a change must pass
+	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal
+
+test-all: lint  ## the same with the exhaustive matrices: before an issue is resolved
+	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal -m ""
+
+coverage: $(TEST)/.ready  ## how much of src the tests reach, in workers too
+	$(TEST)/bin/python -m coverage run -m pytest -n $(JOBS) --dist worksteal
+	$(TEST)/bin/python -m coverage combine -q
+	$(TEST)/bin/python -m coverage report
 
 lint: $(TEST)/.ready  ## ruff and mypy
 	$(TEST)/bin/ruff check .

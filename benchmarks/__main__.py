@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, cache.png and
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, forms.png, cache.png and
 chunks_memory.png in docs/images.
 
 A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
@@ -11,17 +11,28 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks import cache_figures, cache_plot, chunk_figures, chunk_plot, comparisons, figures, machine, plot
+from benchmarks import (
+    cache_figures,
+    cache_plot,
+    chunk_figures,
+    chunk_plot,
+    comparisons,
+    figures,
+    form_plot,
+    machine,
+    plot,
+)
 from benchmarks.chunk_comparisons import CHUNK_COMPARISONS
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
+from benchmarks.forms import FORMS
 from benchmarks.report import Report
 from benchmarks.rounds import Race, Settings
 from benchmarks.terminal import Screen
-from benchmarks.workloads import KEPT, STREAMED, WORKLOADS
+from benchmarks.workloads import KEPT, LOADERS, STREAMED, WORKLOADS
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
@@ -29,6 +40,7 @@ _IMAGES = _HERE.parent / "docs" / "images"
 _REAL, _SMOKE = "latest", "smoke"
 _WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet machine
 _FIGURES, _REMOTE = "figures", "remote"  # what --only calls the single figures, and those of a server far away
+_FORMS, _FORM_LENGTH = "forms", 0.2  # and the forms of samples, with their rounds beside those of workloads
 _RACES = COMPARISONS | CHUNK_COMPARISONS
 _QUICK_GIGABYTES = 0.05
 
@@ -47,7 +59,7 @@ class Options:
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
-    names = (*WORKLOADS, _FIGURES, *_RACES, _REMOTE)
+    names = (*WORKLOADS, _FORMS, _FIGURES, *_RACES, _REMOTE)
     parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
@@ -56,8 +68,9 @@ def _options() -> Options:
     parser.add_argument("--gigabytes", type=float, help="of JSON lines, and of Parquet (default 1, a quick run 0.05)")
     given = parser.parse_args()
     only = given.only.split(",")
-    if unknown := set(only) - set(names):
-        parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {', '.join(names)}")
+    if unknown := set(only) - {*names, *FORMS}:
+        allowed = ", ".join((*names, *FORMS))
+        parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {allowed}")
     if given.quick:
         return Options(_SMOKE, only, 1, 0.3, 0.5, given.shuffle, 1, given.gigabytes or _QUICK_GIGABYTES)
     name = _REAL if set(only) == set(names) else _SMOKE
@@ -83,6 +96,13 @@ def main() -> None:
             if name in options.only:
                 report.workloads.append(Race(workload, settings, screen.step).run())
                 report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
+        for name, workload in FORMS.items():
+            if _FORMS in options.only or name in options.only:
+                shuffle, seconds = settings.shuffle or workload.shuffle, settings.seconds * _FORM_LENGTH
+                report.forms.append(
+                    Race(workload, replace(settings, shuffle=shuffle, seconds=seconds), screen.step).run()
+                )
+                report.write(_RESULTS, options.name)
         for group in _groups(options):
             report.figures += figures.measure(group, options.runs, screen.step)
         for name, comparison in _RACES.items():
@@ -90,7 +110,8 @@ def main() -> None:
                 report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
     report.write(_RESULTS, options.name)
     _write_section(report, options)
-    plot.draw(report.workloads, _image(options, "bench"))
+    plot.draw(report.workloads, LOADERS, _image(options, "bench"))
+    form_plot.draw(report.forms, _image(options, "forms"))
     cache_plot.draw(report.figures, _image(options, "cache"))
     chunk_plot.draw(report.figures, _image(options, "chunks_memory"))
 

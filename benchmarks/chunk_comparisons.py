@@ -5,9 +5,11 @@ from __future__ import annotations
 from benchmarks import chunk_files
 from benchmarks.comparisons import Comparison, Row
 from benchmarks.workloads import (
+    ARROW_DATASET,
     BARE,
     BARE_BATCHES,
     CHUNKS,
+    CHUNKS_ARROW,
     CHUNKS_SHUFFLED,
     HF_BATCHES,
     HF_STREAMING,
@@ -33,13 +35,15 @@ def _beside_in_order(contender: str, about: str, least: float | None = None) -> 
 _OURS = (
     _beside_in_order(CHUNKS, ""),
     _beside_in_order(CHUNKS_SHUFFLED, "files change places, and the samples of four mix"),
+    _beside_in_order(CHUNKS_ARROW, 'the same with to="arrow": no string is made'),
     _beside_in_order(BARE, "the same reader in two bare processes, which hand nothing over", 0.9),
-    _beside_in_order(BARE_BATCHES, "they also collate batches"),
+    _beside_in_order(BARE_BATCHES, "they also cut the same batches"),
 )
 _HF = (
     _beside_in_order(HF_STREAMING, "HF datasets, sample by sample; torch's DataLoader", 1.5),
     _beside_in_order(HF_BATCHES, "HF datasets, its batches of numpy arrays; torch's DataLoader", 1.5),
 )
+_ARROW = Row(ARROW_DATASET, "dataset.to_batches, two threads of one process", CHUNKS_ARROW, ARROW_DATASET)
 
 CHUNK_COMPARISONS: dict[str, Comparison] = {
     comparison.workload.name: comparison
@@ -63,6 +67,7 @@ CHUNK_COMPARISONS: dict[str, Comparison] = {
                 *_OURS,
                 *_HF,
                 _beside_in_order(TORCH_FILES, "lines with msgspec; torch's DataLoader", 1.5),
+                _ARROW,
             ),
             prepare=chunk_files.write_json_lines,
             warm_up=_WARM_UP_S,
@@ -75,6 +80,7 @@ CHUNK_COMPARISONS: dict[str, Comparison] = {
                 *_OURS,
                 *_HF,
                 _beside_in_order(TORCH_FILES, "rows with pyarrow; torch's DataLoader", 1.5),
+                _ARROW,
             ),
             prepare=chunk_files.write_parquet,
             warm_up=_WARM_UP_S,

@@ -8,16 +8,16 @@ from typing import Any
 
 from benchmarks.report import amount
 from benchmarks.results import WorkloadResult
-from benchmarks.workloads import LIMIT, LOADERS, STOKER
+from benchmarks.workloads import LIMIT, STOKER
 
 ACCENT, PEER, INK, FAINT = "#d9480f", "#b8c0c8", "#212529", "#868e96"
 _COLUMNS = 2
 _RATES_AT, _FACTORS_AT = 1.45, 2.05  # columns of text, in units of the longest bar
 
 
-def draw(results: Sequence[WorkloadResult], path: Path) -> None:
+def draw(results: Sequence[WorkloadResult], loaders: Sequence[str], path: Path) -> None:
     """Writes the plot; does nothing where nothing was measured."""
-    shown = [result for result in results if any(result.throughput(name) for name in LOADERS)]
+    shown = [result for result in results if any(result.throughput(name) for name in loaders)]
     if not shown:
         return
     import matplotlib
@@ -29,7 +29,7 @@ def draw(results: Sequence[WorkloadResult], path: Path) -> None:
     figure, panels = pyplot.subplots(rows, _COLUMNS, figsize=(9, 0.75 + 1.75 * rows), squeeze=False)
     flat = list(panels.flat)
     for panel, result in zip(flat, shown, strict=False):
-        _draw_panel(panel, result)
+        _draw_panel(panel, result, loaders)
     for panel in flat[len(shown) :]:
         panel.axis("off")
     _explain(flat[len(shown)] if len(flat) > len(shown) else None)
@@ -41,8 +41,8 @@ def draw(results: Sequence[WorkloadResult], path: Path) -> None:
     pyplot.close(figure)
 
 
-def _draw_panel(panel: Any, result: WorkloadResult) -> None:
-    names = [name for name in LOADERS if result.throughput(name)]
+def _draw_panel(panel: Any, result: WorkloadResult, loaders: Sequence[str]) -> None:
+    names = [name for name in loaders if result.throughput(name)]
     rates = {name: spread.median for name in (*names, LIMIT) if (spread := result.throughput(name))}
     longest = max(rates.values())
     for place, name in enumerate(names):
@@ -85,7 +85,7 @@ def _explain(panel: Any) -> None:
         "Dashed: the limit, the same work in two bare\n"
         "processes without a loader (waiting: 32 / 5 ms).\n"
         "5×: Stoker is five times as fast.\n"
-        "SPDL runs threads, the others processes\n"
+        "SPDL runs threads where it does not say processes\n"
         "(waiting: all run threads)."
     )
     panel.text(0.0, 0.95, text, transform=panel.transAxes, va="top", fontsize=8.5, color=FAINT, linespacing=1.5)

@@ -11,7 +11,9 @@ from typing import Any
 
 from benchmarks.comparisons import ComparisonResult, Row
 from benchmarks.results import FigureResult, Spread, WorkloadResult
-from benchmarks.workloads import CONTENDERS
+from benchmarks.workloads import CONTENDERS, FORM_CONTENDERS, SPDL_PROCESSES, STOKER_THREADS
+
+_OTHERS = (*CONTENDERS[1:], SPDL_PROCESSES, STOKER_THREADS)
 
 
 @dataclass
@@ -21,6 +23,7 @@ class Report:
     machine: dict[str, Any]
     settings: dict[str, Any]
     workloads: list[WorkloadResult] = field(default_factory=list)
+    forms: list[WorkloadResult] = field(default_factory=list)
     figures: list[FigureResult] = field(default_factory=list)
     comparisons: list[ComparisonResult] = field(default_factory=list)
 
@@ -35,6 +38,7 @@ class Report:
         part = replace(
             self,
             workloads=[],
+            forms=[],
             figures=[figure for figure in self.figures if figure.name in figures],
             comparisons=[one for one in self.comparisons if one.comparison.workload.name in comparisons],
         )
@@ -46,6 +50,7 @@ class Report:
             "machine": self.machine,
             "settings": self.settings,
             "workloads": [_plain_workload(result) for result in self.workloads],
+            "forms": [_plain_workload(result) for result in self.forms],
             "figures": [asdict(figure) for figure in self.figures],
             "comparisons": [_plain_comparison(result) for result in self.comparisons],
         }
@@ -53,11 +58,17 @@ class Report:
     def markdown(self) -> str:
         parts = [_about(self.machine, self.settings)]
         if self.workloads:
-            parts += [_throughput_table(self.workloads), _cost_table(self.workloads)]
+            parts += [_throughput_table(self.workloads, CONTENDERS), _cost_table(self.workloads)]
+        if self.forms:
+            table = _throughput_table(self.forms, FORM_CONTENDERS)
+            about = "Samples in the forms that people have, most of 1 KB and 256 a batch; SPDL with default_collate"
+            parts.append(f"{about}:\n\n{table}")
         if self.figures:
             parts.append(_figure_table(self.figures))
         parts += map(_comparison_table, self.comparisons)
-        failures = _failures([*self.workloads, *(result.race for result in self.comparisons)], self.figures)
+        failures = _failures(
+            [*self.workloads, *self.forms, *(result.race for result in self.comparisons)], self.figures
+        )
         if failures:
             parts.append("Not measured:\n" + "\n".join(f"- {line}" for line in failures))
         return "\n\n".join(parts) + "\n"
@@ -73,8 +84,8 @@ def _plain_workload(result: WorkloadResult) -> dict[str, Any]:
         "batch_bytes": workload.batch_bytes,
         "ideal": workload.ideal,
         "targets": {"of_torch": workload.least_of_torch, "of_limit": workload.least_of_limit},
-        "throughput": _plain_spreads({name: result.throughput(name) for name in CONTENDERS}),
-        "stoker_over": _plain_spreads({name: result.ratio(name) for name in CONTENDERS[1:]}),
+        "throughput": _plain_spreads({name: result.throughput(name) for name in (CONTENDERS[0], *_OTHERS)}),
+        "stoker_over": _plain_spreads({name: result.ratio(name) for name in _OTHERS}),
         "met": result.verdict(),
         "rounds": {name: [asdict(one) for one in rounds] for name, rounds in result.rounds.items()},
         "errors": result.errors,
@@ -114,11 +125,11 @@ def _about(machine: dict[str, Any], settings: dict[str, Any]) -> str:
     )
 
 
-def _throughput_table(results: Iterable[WorkloadResult]) -> str:
-    head = ["workload", "Stoker", "torch", "Grain", "SPDL", "tinyloader", "limit", "Stoker/torch", "Stoker/limit", ""]
+def _throughput_table(results: Iterable[WorkloadResult], names: Sequence[str]) -> str:
+    head = ["workload", *names, "Stoker/torch", "Stoker/limit", ""]
     rows = []
     for result in results:
-        cells = [amount(result.throughput(name)) for name in CONTENDERS]
+        cells = [amount(result.throughput(name)) for name in names]
         name = f"**{result.workload.name}**: {result.workload.title}, {result.workload.unit}"
         rows.append([name, f"**{cells[0]}**", *cells[1:], *target_cells(result), mark(result.verdict())])
     return _table(head, rows)

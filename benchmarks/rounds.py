@@ -120,6 +120,8 @@ class Race:
     def run(self) -> WorkloadResult:
         try:
             for contender in self._workload.contenders:
+                self._children[contender] = Child(contender, self._workload.name, self._settings)
+            for contender in self._workload.contenders:  # which warm up side by side
                 self._warm_up(contender)
             self._on_step(f"{self._workload.name}: what was written goes to disk", self.result)
             os.sync()  # now, and not while somebody is measured
@@ -132,13 +134,11 @@ class Race:
 
     def _warm_up(self, contender: str) -> None:
         self._on_step(f"{self._workload.name}: {contender} warms up", self.result)
-        child = Child(contender, self._workload.name, self._settings)
         try:
-            child.wait_ready()
+            self._children[contender].wait_ready()
         except ContenderError as error:
-            self._fail(contender, child, error)
+            self._fail(contender, self._children.pop(contender), error)
         else:
-            self._children[contender] = child
             self.result.rounds[contender] = []
 
     def _round(self, index: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import monotonic
 
 from rich.console import Console, Group, RenderableType
@@ -11,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparisons import ComparisonResult
+from benchmarks.forms import FORMS
 from benchmarks.report import Report, amount, comparison_cells, comparison_head, comparison_title, cost, mark
 from benchmarks.results import Spread, WorkloadResult
-from benchmarks.workloads import CONTENDERS, STOKER
+from benchmarks.workloads import CONTENDERS, FORM_CONTENDERS, STOKER
 
 _PAPER = 140
 
@@ -46,12 +48,15 @@ class Screen:
             self._live.console.print(doing, highlight=False)
 
     def _tables(self) -> list[RenderableType]:
-        results = list(self._report.workloads)
-        if self._running is not None and self._running not in results:
-            results.append(self._running)
+        results, forms = list(self._report.workloads), list(self._report.forms)
+        if self._running is not None and self._running not in (*results, *forms):
+            (forms if self._running.workload.name in FORMS else results).append(self._running)
         tables: list[RenderableType] = []
         if results:
-            tables += [_throughput(results), _costs(results)]
+            tables += [_throughput(results, CONTENDERS), _costs(results)]
+        if forms:
+            tables.append(_throughput(forms, FORM_CONTENDERS))
+            results += forms
         if self._report.figures:
             tables.append(_figures(self._report))
         tables += map(_comparison, self._report.comparisons)
@@ -62,12 +67,12 @@ class Screen:
         return tables
 
 
-def _throughput(results: list[WorkloadResult]) -> Table:
+def _throughput(results: list[WorkloadResult], names: Sequence[str]) -> Table:
     table = Table(title="Throughput, and Stoker's ratios beside what they are to be", title_justify="left")
-    for head in ("workload", *CONTENDERS, "/torch", "/limit", ""):
+    for head in ("workload", *names, "/torch", "/limit", ""):
         table.add_column(head, style="bold" if head == STOKER else "")
     for result in results:
-        cells = (amount(result.throughput(name)) for name in CONTENDERS)
+        cells = (amount(result.throughput(name)) for name in names)
         name = f"{result.workload.name}, {result.workload.unit}"
         table.add_row(
             name,

@@ -13,6 +13,8 @@ STOKER, TORCH, GRAIN, SPDL, TINYLOADER, LIMIT = "Stoker", "torch", "Grain", "SPD
 SWIFT_FRONT = "SwiftLoader's front"  # held against Stoker itself, among the single figures
 LOADERS = (STOKER, TORCH, GRAIN, SPDL, TINYLOADER)
 CONTENDERS = (*LOADERS, LIMIT)
+SPDL_PROCESSES, STOKER_THREADS = "SPDL, processes", "Stoker, threads"
+FORM_CONTENDERS = (STOKER, STOKER_THREADS, TORCH, GRAIN, SPDL, SPDL_PROCESSES, LIMIT)
 
 # Where samples are kept.
 DECODING, CACHE = "Stoker, decoding", "Stoker's Cache"
@@ -23,10 +25,10 @@ ROTATION_MEMORY, ROTATION_ALL, ROTATION_DISK = "in memory, 512", "in memory, all
 
 # Items, and chunk files.
 STREAM, TINYLOADER_FRONT, TINYLOADER_ITEMS = "stoker.stream", "tinyloader's front", "tinyloader, shared memory"
-CHUNKS_SHUFFLED, CHUNKS = "Stoker, shuffled", "Stoker, in order"
+CHUNKS_SHUFFLED, CHUNKS, CHUNKS_ARROW = "Stoker, shuffled", "Stoker, in order", "Stoker, to Arrow"
 BARE, BARE_BATCHES = "bare", "bare, in batches"
 HF_STREAMING, HF_BATCHES = "HF streaming", "HF streaming, in batches"
-TORCH_FILES, WEBDATASET = "torch's IterableDataset", "webdataset"
+TORCH_FILES, WEBDATASET, ARROW_DATASET = "torch's IterableDataset", "webdataset", "pyarrow's dataset"
 
 CHUNK_FOLDER = "chunks"  # in the scratch folder
 _ENDLESS = 10**9  # batches: their warm-up ends by the clock
@@ -44,6 +46,7 @@ class Workload:
         make: Makes the dataset, given the scratch folder of the run.
         batches: Batches in an epoch.
         batch_bytes: Size of one collated batch.
+        shuffle: Load in a shuffled order even where the run does not.
         threads: Load with that many threads instead of two processes.
         ideal: Samples a second that no loader can pass; stands in for a measured limit.
         least_of_torch: Stoker is to be at least this many times as fast as torch.
@@ -59,6 +62,7 @@ class Workload:
     unit: Unit
     contenders: tuple[str, ...]
     workers: int = 2
+    shuffle: bool = False
     threads: int = 0
     ideal: float | None = None
     least_of_torch: float | None = None
@@ -152,6 +156,18 @@ KEPT: dict[str, Workload] = {
     )
 }  # fmt: skip
 
+_FILE_CONTENDERS = (
+    CHUNKS_SHUFFLED,
+    CHUNKS,
+    CHUNKS_ARROW,
+    BARE,
+    BARE_BATCHES,
+    HF_STREAMING,
+    HF_BATCHES,
+    TORCH_FILES,
+    ARROW_DATASET,
+)
+
 # Loaded by chunk_comparisons.py. An epoch of a gigabyte takes long, and what a batch weighs depends on its texts.
 STREAMED: dict[str, Workload] = {
     workload.name: workload
@@ -159,9 +175,9 @@ STREAMED: dict[str, Workload] = {
         Workload("items", "one by one, (3,512,512) float64 and a label", _items, 1, _ENDLESS, 3 * 512 * 512 * 8 + 8,
                  "samples/s", (STREAM, TINYLOADER_FRONT, TINYLOADER_ITEMS), workers=8),
         Workload("jsonl", "64 JSON lines", _files, 64, _ENDLESS, 64 * 670, "samples/s",
-                 (CHUNKS_SHUFFLED, CHUNKS, BARE, BARE_BATCHES, HF_STREAMING, HF_BATCHES, TORCH_FILES)),
+                 _FILE_CONTENDERS),
         Workload("parquet", "64 rows of Parquet", _files, 64, _ENDLESS, 64 * (64 * 4 + 16), "samples/s",
-                 (CHUNKS_SHUFFLED, CHUNKS, BARE, BARE_BATCHES, HF_STREAMING, HF_BATCHES, TORCH_FILES)),
+                 _FILE_CONTENDERS),
         Workload("tar", "32 JPEGs out of tars", _files, 32, _ENDLESS, 32 * 256 * 256 * 3, "samples/s",
                  (CHUNKS, BARE, WEBDATASET)),
     )

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections import namedtuple
+from collections import UserDict, namedtuple
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,33 @@ Pair = namedtuple("Pair", "left right")
 class Record:
     image: Any
     label: Any
+
+
+class Encoding(UserDict):
+    """Of the form of Hugging Face's ``BatchEncoding``: items, which are attributes too, and something beside them."""
+
+    def __init__(
+        self, data: Any = None, encoding: Any = None, tensor_type: Any = None, n_sequences: Any = None
+    ) -> None:
+        super().__init__(data)
+        self._encodings = encoding
+        self._n_sequences = n_sequences
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data, "encodings": self._encodings}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.data, self._encodings = state["data"], state["encodings"]
+
+    @property
+    def encodings(self) -> Any:
+        return self._encodings
 
 
 class Rows:
@@ -55,6 +82,14 @@ class Forest(Rows):
             "scalar": np.float16(index),
             "zero_d": np.array(index),
         }
+
+
+class Encoded(Rows):
+    """As a tokenizer gives its samples."""
+
+    def __getitem__(self, index: int) -> Encoding:
+        ids = self.data[index]
+        return Encoding({"ids": ids, "mask": np.ones(4, bool), "inner": UserDict(n=index)}, encoding=[f"text {index}"])
 
 
 class Gathering(Rows):

@@ -13,14 +13,34 @@ SOURCE = Path(__file__).parents[1] / "src" / "stoker"
 # Top to bottom. FACE is stoker/__init__.py, the public API: it shows what is above it to what is below it.
 FACE = "stoker"
 LAYERS = [
-    *("errors", "plan", "collate", "memory", "sources", "splitting", "stores", "workers", "engine", "observe"),
-    *("bridges", "shards", "arguments", "feed", "session", "streams", "flows", "loader", FACE),
-    *("torch", "compat", "cli", "testing"),
+    *(
+        "shadows",
+        "errors",
+        "counts",
+        "interrupts",
+        "redaction",
+        "private_files",
+        "plan",
+        "collation",
+        "memory",
+        "sources",
+        "splitting",
+        "stores",
+        "workers",
+        "engine",
+        "agenda",
+        "observe",
+    ),
+    *("bridges", "batches", "shards", "arguments"),
+    *("settings", "assembly", "feed", "engine_owner", "session", "streams", "surveys", "chunk_session", "loader", FACE),
+    *("torch", "compat", "cli", "testing", "__main__"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 
+FRONTS = {"torch", "compat"}
+BACKENDS = {"Inline", "Threads", "Processes", "Ray"}
+
 FILES = sorted(SOURCE.rglob("*.py"))
-FILE_IDS = [str(path.relative_to(SOURCE)) for path in FILES]
 
 
 def module_name(path: Path) -> tuple[str, bool]:
@@ -61,15 +81,59 @@ def violations(code: str, module: str, is_package: bool = False) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=FILE_IDS)
-def test_a_file_imports_only_what_stands_above_it(path: Path):
-    assert violations(path.read_text(), *module_name(path)) == []
+def reaches_behind_the_face(code: str, module: str, is_package: bool = False) -> list[str]:
+    """Imports, by a front, of something of Stoker's that is neither public nor the front's own."""
+    own = layer(module)
+    return [
+        f"line {line}: {module} imports {name}, which is not public"
+        for line, name in imported_modules(code, module, is_package)
+        if layer(name) not in (None, FACE, own)
+    ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=FILE_IDS)
-def test_a_file_is_named_by_its_noun(path: Path):
-    parts = {part.strip("_") for part in path.relative_to(SOURCE).with_suffix("").parts}
-    assert not parts & VAGUE_NAMES, "name the file by the one concept it holds"
+def test_a_file_imports_only_what_stands_above_it():
+    assert [found for path in FILES for found in violations(path.read_text(), *module_name(path))] == []
+
+
+def test_a_front_imports_only_the_public_face():
+    fronts = [path for path in FILES if path.relative_to(SOURCE).parts[0] in FRONTS]
+    assert fronts
+    assert [found for path in fronts for found in reaches_behind_the_face(path.read_text(), *module_name(path))] == []
+
+
+def test_an_import_behind_the_face_is_found():
+    assert reaches_behind_the_face("from stoker.plan import Plan", "stoker.compat.pyloader.run")
+    assert reaches_behind_the_face("def late():\n    from ...bridges import bridge", "stoker.compat.pyloader.run")
+    assert not reaches_behind_the_face("import stoker\nfrom .work import Work", "stoker.compat.pyloader.run")
+
+
+def test_a_file_is_named_by_its_noun():
+    names = {path: path.relative_to(SOURCE).with_suffix("").parts for path in FILES}
+    vague = [path for path, parts in names.items() if {part.strip("_") for part in parts} & VAGUE_NAMES]
+    assert not vague, "name the file by the one concept it holds"
+
+
+def asks_which_backend(code: str) -> list[int]:
+    """Lines that ask whether something is one of the kinds of workers."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("isinstance", "issubclass")
+        and {name.id for name in ast.walk(node.args[-1]) if isinstance(name, ast.Name)} & BACKENDS
+    ]
+
+
+def test_nobody_but_their_own_file_asks_which_kind_of_workers_it_is():
+    others = [path for path in FILES if path != SOURCE / "workers" / "options.py"]
+    found = {str(path): lines for path in others if (lines := asks_which_backend(path.read_text()))}
+    assert not found, "let the kinds say what they can do, as attributes in workers/options.py"
+
+
+def test_a_question_for_the_kind_of_workers_is_found():
+    assert asks_which_backend("x = 1\nif isinstance(workers, Threads | Inline):\n    pass") == [2]
+    assert asks_which_backend("issubclass(cls, (int, Processes))") == [1]
+    assert not asks_which_backend("isinstance(workers, int) and workers.is_inline")
 
 
 def test_each_room_of_the_house_is_in_the_list():

@@ -11,10 +11,12 @@ from typing import Any
 
 from benchmarks.contenders.contender import PREFETCH, Contender, Job
 from benchmarks.workloads import (
+    ARROW_DATASET,
     BARE,
     BARE_BATCHES,
     CACHE,
     CHUNKS,
+    CHUNKS_ARROW,
     CHUNKS_SHUFFLED,
     DECODING,
     GRAIN,
@@ -31,7 +33,9 @@ from benchmarks.workloads import (
     ROTATION_DISK,
     ROTATION_MEMORY,
     SPDL,
+    SPDL_PROCESSES,
     STOKER,
+    STOKER_THREADS,
     STREAM,
     SWIFT_FRONT,
     TINYLOADER,
@@ -45,10 +49,12 @@ from benchmarks.workloads import (
 _TIMES, _ROTATING = 4, 512
 _MODULES: dict[str, tuple[str, dict[str, Any]]] = {
     STOKER: ("with_stoker", {}),
+    STOKER_THREADS: ("with_stoker_threads", {}),
     SWIFT_FRONT: ("with_swift_front", {}),
     TORCH: ("with_torch", {}),
     GRAIN: ("with_grain", {}),
     SPDL: ("with_spdl", {}),
+    SPDL_PROCESSES: ("with_spdl_processes", {}),
     TINYLOADER: ("with_tinyloader", {}),
     LIMIT: ("limit", {}),
     DECODING: ("with_stoker", {}),
@@ -67,12 +73,14 @@ _MODULES: dict[str, tuple[str, dict[str, Any]]] = {
     TINYLOADER_ITEMS: ("items_with_tinyloader", {"front": False}),
     CHUNKS_SHUFFLED: ("with_chunks", {"shuffle": True}),
     CHUNKS: ("with_chunks", {"shuffle": False}),
+    CHUNKS_ARROW: ("with_chunks", {"shuffle": False, "to": "arrow"}),
     BARE: ("bare_files", {"in_batches": False}),
     BARE_BATCHES: ("bare_files", {"in_batches": True}),
     HF_STREAMING: ("streaming_with_hf", {"in_batches": False}),
     HF_BATCHES: ("streaming_with_hf", {"in_batches": True}),
     TORCH_FILES: ("files_with_torch", {}),
     WEBDATASET: ("with_webdataset", {}),
+    ARROW_DATASET: ("with_arrow_dataset", {}),
 }
 
 __all__ = ["Contender", "Job", "open_contender"]

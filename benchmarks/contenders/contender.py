@@ -29,6 +29,11 @@ class Job:
     shuffle: bool
     scratch: Path  # a folder for what a contender keeps on disk; it goes with the run
 
+    @property
+    def collate(self) -> Any:
+        """What makes a batch of a list of samples; None: the contender's own default."""
+        return getattr(self.dataset, "collate", None)
+
     def order(self, epoch: int) -> list[int]:
         """An epoch's indices, for those who leave the order to their caller."""
         if not self.shuffle:

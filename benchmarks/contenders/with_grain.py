@@ -26,6 +26,11 @@ def open_loader(job: Job) -> Stream:
     else:
         reading = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
         processes = grain.MultiprocessingOptions(workload.workers, per_worker_buffer_size=PREFETCH)
-        batches = samples.batch(workload.batch_size).repeat().to_iter_dataset(reading).mp_prefetch(processes)
+        batches = (
+            samples.batch(workload.batch_size, batch_fn=job.collate)
+            .repeat()
+            .to_iter_dataset(reading)
+            .mp_prefetch(processes)
+        )
     iterator = iter(batches)
     return Stream(iterator, workload.batches, getattr(iterator, "close", lambda: None))

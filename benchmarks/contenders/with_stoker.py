@@ -12,8 +12,13 @@ from benchmarks.contenders.contender import PREFETCH, Job, Stream
 def open_loader(job: Job, dataset: Any = None, **instead: Any) -> Stream:
     """`dataset` and options of the loader, such as `cache=`: in the place of the job's, or beside them."""
     workload = job.workload
-    workers = stoker.Threads(workload.threads) if workload.threads else stoker.Processes(workload.workers)
-    options: dict[str, Any] = {"shuffle": job.shuffle, "workers": workers, "prefetch": PREFETCH}
+    workers: Any = stoker.Threads(workload.threads) if workload.threads else workload.workers
+    options: dict[str, Any] = {
+        "shuffle": job.shuffle,
+        "workers": workers,
+        "prefetch": PREFETCH,
+        "collate": getattr(job.dataset, "collate_of_stoker", None) or job.collate,
+    }
     loader: Any = stoker.Loader(job.dataset if dataset is None else dataset, workload.batch_size, **options | instead)
 
     def epochs() -> Iterator[Any]:

@@ -19,7 +19,10 @@ def open_loader(job: Job, dataset: Any = None, **instead: Any) -> Stream:
         "num_workers": workload.workers,
         "persistent_workers": True,
         "prefetch_factor": PREFETCH,
+        "collate_fn": job.collate,
     }
+    if not workload.workers:
+        options |= {"persistent_workers": False, "prefetch_factor": None}
     loader: Any = DataLoader(job.dataset if dataset is None else dataset, **options | instead)
 
     def epochs() -> Iterator[Any]:

@@ -1,26 +1,31 @@
 """Stoker keeps accelerators fed: batches from background workers, in shared memory, uncopied."""
 
-from stoker.bridges import InFlight
-from stoker.collate import pad
-from stoker.errors import (
-    BugError,
-    CacheError,
-    ChunkError,
-    ClosedError,
-    CollateError,
-    ShippingError,
-    StateError,
-    StokerError,
-    TooManyErrors,
-    WorkerDied,
-)
-from stoker.loader import Loader
-from stoker.observe import Stats, WorkerStats
-from stoker.sources.chunks import Chunks
-from stoker.splitting import split
-from stoker.stores import Cache, Rotation
-from stoker.streams import Stream, stream
-from stoker.workers import Inline, Processes, Threads
+from stoker.shadows import shadows_explained as _shadows_explained
+
+with _shadows_explained():
+    from stoker.batches import collate, convert, map_leaves
+    from stoker.bridges import InFlight
+    from stoker.collation import pad
+    from stoker.errors import (
+        BugError,
+        CacheError,
+        ChunkError,
+        ClosedError,
+        CollateError,
+        ShippingError,
+        StartError,
+        StateError,
+        StokerError,
+        TooManyErrors,
+        WorkerDied,
+    )
+    from stoker.loader import Loader
+    from stoker.observe import Stats, WorkerStats
+    from stoker.sources.chunks import Chunks
+    from stoker.splitting import split
+    from stoker.stores import Cache, Rotation
+    from stoker.streams import Stream, stream
+    from stoker.workers import Inline, Processes, Threads
 
 __version__ = "0.1.0"
 
@@ -38,6 +43,7 @@ __all__ = [
     "Processes",
     "Rotation",
     "ShippingError",
+    "StartError",
     "StateError",
     "Stats",
     "StokerError",
@@ -46,6 +52,9 @@ __all__ = [
     "TooManyErrors",
     "WorkerDied",
     "WorkerStats",
+    "collate",
+    "convert",
+    "map_leaves",
     "pad",
     "split",
     "stream",

@@ -1,25 +1,88 @@
-"""Checks of a loader's arguments: each gives the value back, or says what to write instead."""
+"""Checks of a loader's arguments: each returns the value, or raises an error that says what to pass instead."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from typing import Any
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from stoker.plan import Plan
+from stoker.batches import collate as default_collate
+from stoker.plan import MAX_EPOCH, Plan
 from stoker.sources.chunks import Chunks
 
+_SHOWN_BITS = 256  # of a number in a message; Python refuses to write very long ones
 
-def checked_count(name: str, value: Any, of_what: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r}: write a number of {of_what}, 1 or more")
-    return value
+F = TypeVar("F", bound=Callable[..., Any])
+
+# The arguments of torch.utils.data.DataLoader that are called otherwise here, and what to do; {} is what was passed.
+_OF_TORCH = {
+    "num_workers": "pass workers={}",
+    "collate_fn": "pass collate={}; it gets a list of samples, in a worker",
+    "prefetch_factor": "pass prefetch={}",
+    "sampler": "pass shuffle=True and seed=..., or shard=(rank, world_size); for an order of your own, pass a dataset "
+    "whose sample i is the i-th of that order, such as torch.utils.data.Subset(dataset, indices)",
+    "batch_sampler": "pass batch_size=..., shuffle=... and drop_last=...; for batches of your own choice, use "
+    "stoker.stream(lambda indices: collate([dataset[i] for i in indices]), batch_sampler)",
+    "pin_memory": 'leave it out; with to="torch" and device="cuda", batches are moved ahead through pinned memory',
+    "pin_memory_device": 'pass to="torch" and device={}',
+    "persistent_workers": "leave it out; workers live from epoch to epoch",
+    "worker_init_fn": "pass init={}; it is called in each worker, without arguments",
+    "generator": "pass seed=..., an int, which seeds the order and all random generators in workers",
+    "multiprocessing_context": "pass workers=stoker.Processes(n, start={})",
+}
+_OF_DATASETS = {"collate_fn", "sampler", "batch_sampler"}  # which a stream of items has not
+
+
+def answers_unknown_names(function: F) -> F:
+    """A function that answers arguments it has not got by saying which ones to pass instead. Its signature stays."""
+    known = list(inspect.signature(function).parameters)
+    is_constructor = function.__name__ == "__init__"
+    name = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def answering(*args: Any, **kwargs: Any) -> Any:
+        unknown = kwargs.keys() - known
+        if unknown:
+            lines = [_told(one, kwargs[one], known[is_constructor:]) for one in kwargs if one in unknown]
+            raise TypeError(f"stoker.{name} has no argument {'; and no argument '.join(lines)}")
+        return function(*args, **kwargs)
+
+    return answering  # type: ignore[return-value]
+
+
+def _told(name: str, value: Any, known: list[str]) -> str:
+    if name in _OF_TORCH and ("dataset" in known or name not in _OF_DATASETS):
+        return f"{name}: {_OF_TORCH[name].format(_brief(value))}"
+    import difflib  # only for those who have made a mistake
+
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"{name}: pass {near[0]}=..., if that is meant" if near else f"{name}: it has {', '.join(known)}"
+
+
+def _brief(value: Any) -> str:
+    """A value as one would write it; of anything but numbers and strings, that is its name at most."""
+    if isinstance(value, str | int | float | None):
+        return repr(value)
+    return str(getattr(value, "__name__", "..."))
+
+
+def named(thing: Any) -> str:
+    """A dataset or function, for ``repr``: by its name, so that none of its arguments and contents is shown."""
+    if isinstance(thing, Chunks):
+        return repr(thing)
+    if isinstance(thing, functools.partial):
+        return f"partial({named(thing.func)})"
+    return getattr(thing, "__qualname__", None) or type(thing).__qualname__
 
 
 def checked_timeout(timeout: Any) -> float | None:
     if timeout is None:
         return None
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
-        raise ValueError(f"timeout={timeout!r}: write a number of seconds above 0, or None for any time")
+        raise ValueError(f"timeout={timeout!r}: pass a number of seconds above 0, or None for any time")
     return float(timeout)
 
 
@@ -27,33 +90,54 @@ def checked_seconds(seconds: Any) -> float:
     if seconds is None:
         return math.inf
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds >= 0:
-        raise ValueError(f"warm_up({seconds!r}): write a number of seconds, or None for as long as it takes")
+        raise ValueError(f"warm_up({seconds!r}): pass a number of seconds, or None for as long as it takes")
     return float(seconds)
+
+
+def checked_epoch(epoch: Any) -> int:
+    try:
+        number = -1 if isinstance(epoch, bool) else operator.index(epoch)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= MAX_EPOCH:
+        shown = repr(epoch) if number.bit_length() <= _SHOWN_BITS else f"an int of {number.bit_length()} bits"
+        raise ValueError(f"set_epoch({shown}): pass a whole number from 0 to {MAX_EPOCH} (2**53 - 1)")
+    return number
 
 
 def checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}: write True or False")
+        raise TypeError(f"{name}={value!r}: pass True or False")
     return value
 
 
 def checked_collate(collate: Any) -> Any:
     if collate is not None and not callable(collate):
-        raise TypeError(f"collate={collate!r}: write a function that takes a list of samples, or leave it out")
-    return collate
+        raise TypeError(f"collate={collate!r}: pass a function that takes a list of samples, or leave it out")
+    return None if collate is default_collate else collate  # by default, samples go straight into shared memory
+
+
+def checked_init(init: Any) -> Any:
+    if init is not None and not callable(init):
+        raise TypeError(f"init={init!r}: pass a function without arguments, which is called in each worker")
+    return init
 
 
 def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None:
     """What a loader of chunk files cannot do."""
     if cache is not None or rotation is not None:
         name = "cache" if cache is not None else "rotation"
-        raise ValueError(f"{name}= needs samples that can be asked for by number, which those of Chunks cannot")
+        raise ValueError(f"{name}= needs a dataset with an index, which Chunks has not")
     if not isinstance(plan.shuffle, bool):
         raise ValueError(
-            f"shuffle={plan.shuffle!r} of Chunks: write True, and Chunks(..., interleave=n) for how many files mix"
+            f"shuffle={plan.shuffle!r} of Chunks: pass True, and Chunks(..., interleave=n) for how many files mix"
         )
-    if plan.shard[1] > 1 and not chunks.across_chunks:
+    check_chunked_shard(chunks, plan.shard)
+
+
+def check_chunked_shard(chunks: Chunks, shard: tuple[int, int]) -> None:
+    if shard[1] > 1 and not chunks.across_chunks:
         raise ValueError(
-            f"shard={plan.shard!r} of Chunks(..., across_chunks=False): shards would have different numbers of "
-            f"batches; write across_chunks=True"
+            f"shard={shard!r} of Chunks(..., across_chunks=False): shards would have different numbers of "
+            f"batches; pass across_chunks=True"
         )

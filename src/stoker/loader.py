@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import operator
+import functools
 import os
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.arguments import check_chunked, checked_collate, checked_seconds
+from stoker.agenda import IndexedAgenda
+from stoker.arguments import (
+    answers_unknown_names,
+    check_chunked,
+    check_chunked_shard,
+    checked_collate,
+    checked_epoch,
+    checked_init,
+    checked_seconds,
+    named,
+)
 from stoker.bridges import Framework
+from stoker.chunk_session import chunk_session
 from stoker.errors import ClosedError
-from stoker.flows import ChunkedFlow, Flow, IndexedFlow
 from stoker.observe import ErrorPolicy, Failures, OnError, Reference, Stats
 from stoker.plan import Plan
-from stoker.session import Session, Settings
-from stoker.shards import shard_of
+from stoker.session import Session
+from stoker.settings import Settings
+from stoker.shards import check_still, shard_of, warn_if_all_read_all
 from stoker.sources import IndexedSource
 from stoker.sources.chunks import Chunks
 from stoker.stores import Cache, Keeping, Rotation
@@ -31,39 +43,58 @@ else:
 
 
 class Loader(Generic[B]):
-    """Reads, prepares and batches a dataset in background workers, and hands over each batch uncopied.
+    """Reads, prepares and batches a dataset in background workers, and hands over each batch in shared memory.
 
-    ``for batch in loader`` is one epoch; the next loop is the next epoch, already being prefetched. A batch lives in
-    shared memory for as long as you hold any of its arrays, and never changes while you do.
+    ``for batch in loader`` is one epoch. The next loop is the next epoch, which is already being prefetched. You own
+    each batch: its memory is not used again while you hold any of its arrays, and nobody else writes into it.
 
     Args:
-        dataset: An object with ``__getitem__`` and ``__len__`` (and perhaps ``__getitems__``), or a class,
-            ``functools.partial`` or function that makes one in each worker; or ``Chunks(files, ...)``.
-        batch_size: Samples in a batch. None: single samples, not collated.
-        shuffle: True: the whole dataset. An int w: nearby shuffle, no sample moves as far as w places.
-        seed: Of the order and of all random numbers that workers draw.
-        drop_last: Leave out a last batch that is not full.
-        shard: (index, count): this consumer's share; "auto": from torch.distributed, RANK and WORLD_SIZE, or JAX.
-        workers: A number of processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or ``Processes(n, start=...)``.
-        prefetch: Batches made ahead, per worker.
-        collate: list of samples -> batch; by default, arrays are stacked.
-        cache: ``Cache(path, ...)``: samples are kept on disk, and made anew every few epochs or never.
-        rotation: ``Rotation(times, ...)``: each sample is made once and used several times in an epoch.
-        on_error: What becomes of a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
-            ``timeout`` as often. "raise"; "skip": leave it out, so that its batch shrinks; "quarantine": leave it out
-            and append index, epoch, error and traceback to a JSON-lines file, for ``stoker replay``.
-        max_errors: Samples that may be left out in an epoch, as a count or as a share (a float); None: all but one.
-        quarantine: That file; None: ``quarantine.jsonl``.
-        timeout: Seconds that a worker may take for a batch, and ten times that (at least 5 s) for making the dataset,
-            before its stack is logged and another takes its place. None: any time. Inline, nobody is there to look
-            at the clock.
-        max_deaths: Workers that may die over one batch before it is given up.
-        in_order: False: batches come as they are finished, each still just once an epoch.
-        to: "numpy", "torch", "jax", "tensorflow", "tinygrad", or a callable that gets each batch.
-        device: Where ``to``'s framework is to put it: ahead of time, by a thread, unless that is the CPU.
-        to_device: A callable that gets the batch (and ``device``, if it takes two arguments) and moves it, in that
-            thread; if its copy goes on in the background, it returns an ``InFlight``.
-        max_on_device: Batches that are on the device, or on their way there, ahead of the consumer.
+        dataset: An object with ``__getitem__`` and ``__len__``, and optionally ``__getitems__``; a dict of arrays,
+            whose rows are the samples; a class, ``functools.partial`` or function that returns one of these, and is
+            called in each worker; or ``Chunks(files, ...)``.
+        batch_size: The number of samples in a batch. None: single samples, which are not collated.
+        shuffle: True: shuffle the whole dataset. An int w: shuffle nearby samples only, so that each sample stays less
+            than w positions from its own.
+        seed: Seeds the shuffle order and all random generators in workers.
+        drop_last: Drop the last batch if it is not full.
+        shard: (index, count): the part of the dataset that this process reads. "auto": found in torch.distributed, JAX,
+            or the environment variables RANK and WORLD_SIZE, when the first loop begins. None: the whole dataset.
+        even_shards: True: every shard has the same number of batches, so that no process waits for another at the end;
+            if fewer samples than shards are left, some are repeated. False: each sample is in exactly one shard, and
+            some shards may have one batch fewer, as you want it for an evaluation.
+        workers: The number of worker processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or
+            ``Processes(n, start=...)``.
+        prefetch: The number of batches that are made ahead, per worker.
+        collate: A function that takes a list of samples and returns the batch. None: ``stoker.collate``, which stacks
+            arrays.
+        init: A function without arguments that is called once in each worker before the dataset is made or used, also
+            in a worker that replaces another: it sets up what a worker does not inherit, such as module globals. With
+            ``Threads`` it is called in each thread; inline, before the first batch. Its errors are raised.
+        cache: ``Cache(path, ...)``: keeps samples on disk, and makes them again every few epochs or never.
+        rotation: ``Rotation(times, ...)``: makes each sample once and uses it several times in an epoch.
+        on_error: What to do with a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
+            ``timeout`` that often. "raise": raise the error. "skip": leave the sample out, so that its batch is
+            smaller. "quarantine": leave it out and append its index, epoch, error and traceback to a JSON-lines file
+            for ``stoker replay``.
+        max_errors: The number of samples that may be left out in an epoch, or their share as a float. None: all but
+            one.
+        quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
+        timeout: The number of seconds that a worker may take for a batch; to make the dataset it may take ten times as
+            long, and at least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect
+            inline, where there is nobody to watch.
+        max_deaths: The number of workers that may die over one batch before Stoker gives the batch up.
+        in_order: False: batches arrive in the order in which they are finished, each still exactly once per epoch.
+        to: "numpy", "torch", "jax", "tensorflow", "tinygrad" or "arrow": the framework whose arrays the batch shall
+            hold; or a function that gets each batch and returns what you want instead.
+        device: The device on which the framework of ``to`` puts the batch. A thread moves batches there ahead of time,
+            unless the device is the CPU. A device that does not exist is a ``ValueError``.
+        to_device: A function that moves the batch to the device, called in that thread. It gets the batch, and
+            ``device`` if it takes two arguments. It may return an ``InFlight`` while its copy is still running.
+        max_on_device: The number of batches that are on the device, or on their way there, ahead of you.
+
+    Raises:
+        TypeError: An argument has the wrong type, or is unknown.
+        ValueError: An argument has a wrong value. Bad arguments are found before any process starts.
 
     Example:
         >>> import numpy as np, stoker
@@ -73,6 +104,7 @@ class Loader(Generic[B]):
         [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     """
 
+    @answers_unknown_names
     def __init__(
         self,
         dataset: Any,
@@ -82,9 +114,11 @@ class Loader(Generic[B]):
         seed: int = 0,
         drop_last: bool = False,
         shard: tuple[int, int] | Literal["auto"] | None = None,
+        even_shards: bool = True,
         workers: int | Literal["auto"] | Workers = 0,
         prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
+        init: Callable[[], object] | None = None,
         cache: Cache | None = None,
         rotation: Rotation | None = None,
         on_error: OnError = "raise",
@@ -113,92 +147,111 @@ class Loader(Generic[B]):
         )
         keeping = Keeping(cache, rotation)
         source = None if isinstance(dataset, Chunks) else IndexedSource.of(dataset)
+        dataset = dataset if source is None else source.dataset  # which of columns is made a dataset
         length = 0 if source is None or source.is_factory else len(dataset)
-        plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), keeping.times, keeping.rotating)
-        collate = checked_collate(collate)
-        self._iteration: Iteration[B] | None = None
-        self._flow: Flow
+        rotation_of_plan = keeping.times, keeping.rotating
+        plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), *rotation_of_plan, even_shards)
+        self._given_shard, self._shard_is_checked = shard, False
+        collate, init = checked_collate(collate), checked_init(init)
+        self._about = f"{named(dataset)}, batch_size={batch_size}, shuffle={shuffle}"
+        self._pass: Pass | None = None
+        self._chunks = dataset if source is None else None
         if source is None:
             check_chunked(dataset, plan, cache, rotation)
-            self._flow = ChunkedFlow(dataset, plan, collate, settings, Failures(policy, what="file"))
+            self._session = chunk_session(dataset, plan, collate, init, settings)
         else:
-            store = keeping.opener(dataset, ahead=settings.ahead)
-            reference = Reference(source.reference(), keeping.seed) if on_error == "quarantine" else None
-            session = Session(
+            store = keeping.opener(dataset, settings.ahead)
+            reference = (
+                Reference(source.reference(), keeping.seed, source.secrets()) if on_error == "quarantine" else None
+            )
+            self._session = Session(
                 "loader",
-                plan,
-                length_known=not source.is_factory,
-                job=Job(source, plan, collate, policy.leaves_out, store),
+                IndexedAgenda(plan, source, settings.longest_run),
+                job=Job(source, plan, collate, policy.leaves_out, store, init),
                 settings=settings,
                 failures=Failures(policy, reference),
                 new_store=keeping.new_file,
+                reopen_store=functools.partial(keeping.reopener, dataset, settings.ahead),
             )
-            self._flow = IndexedFlow(session)
         self._end_with_me()
 
     def __iter__(self) -> Iteration[B]:
-        """Begins an epoch: the next one, or, after ``load_state_dict``, the rest of the one that was saved."""
-        self._flow.session.check_usable()
-        if self._iteration is not None and self._iteration.taken:
-            self._flow.go_to(self.epoch + 1)
-        self._iteration = Iteration(self)
-        return self._iteration
+        """Begins the next epoch or, after ``load_state_dict``, the rest of the epoch that was saved."""
+        self._session.check_usable()
+        self._check_shard()
+        if self._pass is not None and self._pass.is_begun and self.epoch == self._pass.epoch:
+            self._session.go_to(self.epoch + 1)
+        self._session.begin_epoch()
+        self._pass = Pass(self.epoch)
+        return Iteration(self, self._pass)
 
     def __len__(self) -> int:
-        """Batches in an epoch. Starts the workers if only they can make the dataset."""
-        return len(self._flow)
+        """The number of batches in an epoch. Starts the workers if only they can make the dataset."""
+        self._find_shard()
+        return len(self._session)
 
     @property
     def epoch(self) -> int:
-        """The epoch that is being iterated; between two loops, the one that comes next."""
-        return self._flow.epoch
+        """The epoch that is being iterated or, between two loops, the next one."""
+        return self._session.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next loop epoch number ``epoch``. Where it is that anyway, as after a resume, nothing changes."""
-        if isinstance(epoch, bool) or not hasattr(epoch, "__index__") or epoch < 0:
-            raise ValueError(f"set_epoch({epoch!r}): write a whole number of 0 or more")
-        epoch = operator.index(epoch)
-        if epoch != self.epoch or self._iteration is not None:
-            self._flow.session.check_usable()
-            self._flow.go_to(epoch)
-            self._iteration = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the consumer is, as a dict that JSON can hold. Batches that were prefetched do not count as taken."""
-        return self._flow.state()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on with the batch after the last one that was taken when ``state`` was saved.
-
-        The number of workers, the backend and, at a step boundary, the number of shards may be others than then.
+        """Makes ``epoch`` the next epoch. Changes nothing if it is the next one already, as after a resume.
 
         Raises:
-            StateError: The state is damaged, or of another dataset length, batch size, shuffle or seed.
+            ValueError: ``epoch`` is not a whole number from 0 to 2**53 - 1.
         """
-        self._flow.session.check_usable()
-        self._flow.load(state)
-        self._iteration = None
+        epoch = checked_epoch(epoch)
+        if epoch != self.epoch or self._pass is not None:
+            self._session.go_to(epoch)
+            self._pass = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the consumer, as a dict that JSON can hold. Prefetched batches do not count as taken."""
+        self._find_shard()
+        return self._session.state()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues with the batch after the last one that was taken when ``state`` was saved.
+
+        The number of workers and the backend may differ from then, and so may the number of shards if all shards were
+        saved at the same step.
+
+        Raises:
+            StateError: The state is damaged, or was saved with another dataset length, batch size, shuffle or seed.
+        """
+        self._session.check_usable()
+        self._find_shard()
+        self._session.load(state)
+        self._pass = None
 
     def warm_up(self, seconds: float | None = None) -> None:
-        """Starts the workers, and waits until all that ``prefetch`` allows is ready, or for so many seconds.
+        """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.
 
-        The next loop begins with it.
+        The next loop begins with these batches.
+
+        Args:
+            seconds: The longest time to wait. None: as long as it takes.
         """
-        self._flow.session.warm_up(checked_seconds(seconds))
+        seconds = checked_seconds(seconds)
+        self._session.check_usable()
+        self._check_shard()
+        self._session.warm_up(seconds)
 
     @property
     def worker_pids(self) -> list[int]:
-        """The worker processes that are up, for a profiler or a debugger; none before the start, nor of threads."""
-        return self._flow.session.pids()
+        """The ids of the running worker processes, for a profiler or debugger. Empty before the start."""
+        return self._session.pids()
 
     def stats(self) -> Stats:
-        """Figures since the start: counts, times, and ``stats().diagnosis``, who waited for whom."""
-        return self._flow.stats()
+        """Counts and times since the start, and a sentence that says who waited for whom: ``stats().diagnosis``."""
+        return self._session.stats()
 
     def close(self) -> None:
-        """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
-        self._iteration = None
-        self._flow.close()
+        """Stops the workers and frees all memory except for batches that you still hold. May be called twice."""
+        self._pass = None
+        self._session.close()
+        self._finalizer.detach()
 
     def __enter__(self) -> Loader[B]:
         return self
@@ -206,33 +259,56 @@ class Loader(Generic[B]):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"Loader({self._about}, epoch={self.epoch}, {self._session.phase()})"
+
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_iteration": None}
+        return {name: value for name, value in vars(self).items() if name != "_finalizer"} | {"_pass": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._end_with_me()
 
-    def _end_with_me(self) -> None:
-        """A flow and its session may know each other, and would not end before the garbage collector finds them."""
-        weakref.finalize(self, self._flow.close)
+    def _find_shard(self) -> None:
+        """``"auto"`` is asked for anew until the workers have started: process groups come up late."""
+        session = self._session
+        if self._given_shard == "auto" and session.is_fresh:
+            found = shard_of("auto")
+            if found != session.shard:
+                if self._chunks is not None:
+                    check_chunked_shard(self._chunks, found)
+                session.set_shard(found)
 
-    def _take(self) -> B:
-        """The next batch of the running epoch; StopIteration at its end."""
-        try:
-            return self._flow.take()  # type: ignore[no-any-return]
-        except StopIteration:
-            self._iteration = None
-            raise
+    def _check_shard(self) -> None:
+        """As a loop or the workers begin."""
+        self._find_shard()
+        if self._given_shard == "auto":
+            check_still(self._session.shard)
+        if not self._shard_is_checked:
+            self._shard_is_checked = True
+            warn_if_all_read_all(self._given_shard, stacklevel=3)
+
+    def _end_with_me(self) -> None:
+        """Not when the garbage collector finds its parts, which may know each other."""
+        self._finalizer = weakref.finalize(self, self._session.close)
+
+
+@dataclass(slots=True)
+class Pass:
+    """One time through an epoch, or what is left of it. What a loader knows of its newest iterator, which knows it."""
+
+    epoch: int
+    is_begun: bool = False
 
 
 class Iteration(Generic[B]):
-    """One epoch, or what is left of it."""
+    """The iterator over an epoch. Keeps its loader alive, and not the other way round."""
 
-    def __init__(self, loader: Loader[B]) -> None:
+    def __init__(self, loader: Loader[B], own: Pass) -> None:
         self._loader = loader
-        self._ended = False
-        self.taken = 0
+        self._pass = own
+        self._session = loader._session
+        self._ended = self._interrupted = False
 
     def __iter__(self) -> Iteration[B]:
         return self
@@ -240,14 +316,25 @@ class Iteration(Generic[B]):
     def __next__(self) -> B:
         if self._ended:
             raise StopIteration
-        if self._loader._iteration is not self:
+        if self._loader._pass is not self._pass:
             raise ClosedError(
                 "this iterator was replaced by a newer one of the same loader (or the loader was closed or moved): "
                 "make two loaders to iterate twice at the same time"
             )
-        self.taken += 1
+        self._pass.is_begun = True
         try:
-            return self._loader._take()
-        except StopIteration:
-            self._ended = True
+            if self._interrupted and self._session.epoch != self._pass.epoch:  # when the epoch had just ended
+                delivery = None
+            else:
+                delivery = self._session.offer()
+                if delivery is None:
+                    self._session.end_epoch()
+        except BaseException:
+            self._interrupted = True
             raise
+        if delivery is None:
+            self._ended, self._loader._pass = True, None
+            raise StopIteration
+        # Without a call from here on: an interrupt comes either before it is counted, or when the caller has it.
+        batch, delivery.data, delivery.is_taken = delivery.data, None, True
+        return batch  # type: ignore[no-any-return]

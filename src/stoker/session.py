@@ -2,251 +2,373 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import logging
-import os
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from threading import get_ident
+from time import monotonic, perf_counter_ns
+from typing import Any, TypeVar
 
-from stoker.arguments import checked_count, checked_flag, checked_timeout
-from stoker.bridges import bridge, goes_elsewhere
-from stoker.engine import Delivery, Driver, Machine
-from stoker.errors import ClosedError
+from stoker.agenda import Agenda
+from stoker.bridges import landed
+from stoker.engine import Delivery, OpenUnit
+from stoker.engine_owner import EngineOwner
+from stoker.errors import BugError, ClosedError
 from stoker.feed import Feed
-from stoker.memory import Slots, limits_explained
-from stoker.observe import ErrorPolicy, Meter, Stats
-from stoker.plan import Batch, Cursor, Plan
-from stoker.sources import Items
-from stoker.workers import Inline, Processes, Site, Skipped, Workers, workers_of
+from stoker.interrupts import Bell, Hand, is_interrupt, put_off
+from stoker.observe import Failures, Meter, Stats
+from stoker.settings import Settings
+from stoker.stores import OpenStore
 from stoker.workers.failure import ordinary
 from stoker.workers.worker import Job
 
+T = TypeVar("T")
+
 log = logging.getLogger("stoker")
 
-_UNDER_WAY = 2  # batches that a worker may have beside those that are ready: the one it makes, and the next
-_RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How work is done, whatever it is. ``on_device``: what is made is moved ahead by a thread, so many at a time."""
-
-    workers: Workers
-    prefetch: int
-    in_order: bool
-    timeout: float | None
-    max_deaths: int
-    policy: ErrorPolicy
-    bridge: Callable[[Any], Any] | None
-    on_device: int
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        workers: int | Literal["auto"] | Workers,
-        prefetch: int,
-        in_order: bool,
-        timeout: float | None,
-        max_deaths: int,
-        policy: ErrorPolicy,
-        to: Any,
-        device: Any,
-        to_device: Any,
-        max_on_device: int,
-    ) -> Settings:
-        found = workers_of(workers)
-        ahead = checked_count("max_on_device", max_on_device, "batches")
-        return cls(
-            found,
-            checked_count("prefetch", prefetch, "batches per worker"),
-            checked_flag("in_order", in_order),
-            checked_timeout(timeout),
-            checked_count("max_deaths", max_deaths, "deaths over one batch"),
-            policy,
-            bridge(to, device, to_device),
-            ahead if goes_elsewhere(device, to_device) and not isinstance(found, Inline) else 0,
-        )
-
-    @property
-    def ahead(self) -> int:
-        """Batches that may be under way, or ready, and not yet taken."""
-        return self.workers.n * (self.prefetch + _UNDER_WAY) + self.on_device
-
-
-class TakesNote(Protocol):
-    """Who is told of samples that were left out of a batch, and may say that they are too many."""
-
-    def note(self, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan, before: int) -> None: ...
+_LEAVE_S = 10.0  # that close waits for whoever is in code of the user's; after that, they end all when they leave it
+_LOOK_AGAIN_S = 0.05  # whether they have left: the engine may just have been started
 
 
 class Session:
-    """Starts the engine when it is first needed, and anew if it was interrupted; knows what the consumer has taken.
+    """Has the engine do what is on the agenda, and knows what the consumer has taken of it.
 
     Args:
         name: What it is to the user, for messages.
-        plan: What there is to do.
-        length_known: Else the plan's length is asked of a worker.
+        agenda: What there is to do.
         job: What a worker does.
         settings: How.
         failures: Takes note of samples that are left out.
         new_store: Makes a file for the workers' store, if they have one.
-        items: Where the plan's samples come from, if not from a dataset of the workers'.
+        reopen_store: Gives what opens that store now that the dataset has changed, or raises.
     """
 
     def __init__(
         self,
         name: str,
-        plan: Plan,
+        agenda: Agenda,
         *,
-        length_known: bool,
         job: Job,
         settings: Settings,
-        failures: TakesNote,
+        failures: Failures,
         new_store: Callable[[], int | None] | None = None,
-        items: Items | None = None,
+        reopen_store: Callable[[], OpenStore | None] | None = None,
     ) -> None:
-        self.cursor = Cursor()
+        self.hand: Hand[Delivery] = Hand()  # what was offered to the consumer last
         self._name = name
-        self._plan, self._length_known = plan, length_known
-        self._settings, self._failures, self._new_store, self._items = settings, failures, new_store, items
+        self._agenda, self._settings, self._failures = agenda, settings, failures
+        self._engine = EngineOwner(name, job, settings, self.hand, new_store, reopen_store)
         self._notes: set[str] = set()
-        self.failed: Batch | None = None  # an error was raised in its place; passed over if the consumer goes on
+        self._failed: Delivery | None = None  # an error was raised in its place; passed over if the consumer goes on
+        self._user: int | None = None  # the thread that uses the engine
+        self._left: Bell | None = None  # rung when it has left
         self._in_step = False  # the engine will deliver what the cursor comes to next
-        self._meter = Meter(0 if isinstance(settings.workers, Inline) else settings.workers.n)
-        self._feed: Feed | None = None
-        self._finalizer: weakref.finalize[[Feed, Site, int], Session] | None = None
-        self._owner = 0
+        self._meter = Meter(0 if settings.workers.is_inline else settings.workers.n)
         self._closed = False
-        self._job: Job | None = job
-        self._site: Site | None = settings.workers.prepare(job)
 
     @property
-    def plan(self) -> Plan:
-        """With the dataset's length, which a worker may have to be asked for."""
-        if not self._length_known:
-            self._plan = dataclasses.replace(self._plan, length=self._started().length())
-            self._length_known = True
-        return self._plan
+    def is_fresh(self) -> bool:
+        """Whether it has never started, so that no worker has the plan yet, and was not closed."""
+        return not self._engine.has_started and not self._closed
 
-    def take(self) -> Delivery | None:
-        """The next batch of the running epoch; None at its end."""
-        self.check_usable()
-        plan = self.plan
-        self._pass_over_failed(plan)
-        self._meter.begin()
-        while not self.cursor.at_end(plan):
-            delivery = self._next(plan)
-            if delivery.ended:
-                return None
-            if delivery.skipped or delivery.error is not None:
-                self._note_failures(delivery, plan)
-            self._advance(delivery.batch, plan)
-            self._in_step = True
-            if delivery.made is not None and delivery.made.samples:  # else all were left out
-                return delivery
-        return None
+    @property
+    def shard(self) -> tuple[int, int]:
+        return self._agenda.shard
 
-    def jump(self, cursor: Cursor, items: Items | None = None) -> None:
-        """From now on what that cursor comes to next, out of other items if there are any."""
+    def set_shard(self, shard: tuple[int, int]) -> None:
+        """Goes on as that shard, from where the consumer is. Only before the start.
+
+        Raises:
+            StateError: It is where only the shard that it was can go on.
+        """
+        self._agenda.set_shard(shard)
+        self._engine.set_plan(self._agenda.plan)
+
+    @property
+    def epoch(self) -> int:
+        """The one that is being taken, or that comes next."""
+        return self._agenda.epoch
+
+    def __len__(self) -> int:
+        """Batches in an epoch, as the dataset is now. A worker may have to be asked."""
+        self._recount()
+        if not self._agenda.is_counted:
+            self._in_turn(self._find_length)
+        return len(self._agenda)
+
+    def state(self) -> dict[str, Any]:
+        """Where the consumer is, with what it has by now, as JSON can hold it."""
+        if not self._agenda.is_counted:
+            self._in_turn(self._find_length)
+        held, agenda = self.hand.held, self._agenda
+        return agenda.state(agenda.after(held) if held is not None and held.is_taken else agenda.cursor)
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Goes to where ``state`` was saved.
+
+        Raises:
+            StateError: It is damaged, or of something else.
+        """
+        if not self._agenda.is_counted:
+            self._in_turn(self._find_length)
+        self._jump(self._agenda.from_state(state))
+
+    def go_to(self, epoch: int) -> None:
+        """To its beginning."""
+        self._jump(self._agenda.go_to(epoch))
+
+    def end_epoch(self) -> None:
+        """After the last batch of it; what was prefetched of the next one stays."""
+        self._agenda.cursor = self._agenda.go_to(self.epoch + 1)
+
+    def offer(self) -> Delivery | None:
+        """The next batch of the running epoch; None at its end. It counts as taken once its ``is_taken`` is set.
+
+        Whoever is interrupted before that is offered it again.
+        """
+        held = self.hand.held
+        if held is not None and held.unit is not None and held.is_taken and self._in_step:
+            nth = held.nth + 1
+            if nth < len(held.unit.sizes):
+                return self._offer_next_of(held.unit, held, nth)
+        return self._in_turn(self._offer)
+
+    def begin_epoch(self) -> None:
+        """Has the workers make what comes from now on with the dataset as it is now.
+
+        If it has changed since they got it, they are started anew, and what they have prefetched is thrown away.
+        """
+        self._in_turn(self._begin_epoch)
+
+    def _begin_epoch(self) -> None:
+        self._settle()
+        self._recount()
+        bring_up_to_date = self._agenda.look()
+        if bring_up_to_date is not None:
+            self._in_step = False
+            if self._engine.feed is not None:
+                self._engine.feed.halt()
+            bring_up_to_date()
+        if self._engine.has_changed():
+            self._in_step = False
+            self._engine.renew()
+
+    def _recount(self) -> None:
+        """Where an epoch begins, the agenda takes on the dataset's length as it is now."""
+        if self._agenda.recount():
+            self._in_step, self._engine.is_stale = False, True
+
+    def _jump(self, cursor: Any) -> None:
+        """From now on what that cursor comes to next."""
         self.check_usable()
-        self.cursor, self._items = cursor, items or self._items
-        self.failed = None
-        self._in_step = False
+        held = self.hand.held
+        if held is not None and held.is_taken:
+            self._agenda.forget(held)
+        self._agenda.cursor, self.hand.held, self._failed, self._in_step = cursor, None, None, False
 
     def warm_up(self, seconds: float) -> None:
         """Lets the workers get as far ahead as they may, for so long at most."""
-        self.check_usable()
-        plan = self.plan
-        self._pass_over_failed(plan)
-        self._seek(plan, seconds)
+        self._in_turn(lambda: self._warm_up(seconds))
 
     def pids(self) -> list[int]:
         """The worker processes that are up."""
-        return [] if self._feed is None or self._owner != os.getpid() else self._feed.pids()
+        return self._engine.pids()
+
+    def phase(self) -> str:
+        """Where it is in its life, and on which workers, in words."""
+        phase = "closed" if self._closed else "not started" if self._engine.feed is None else "running"
+        return f"workers={self._settings.workers!r}, {phase}"
 
     def stats(self) -> Stats:
-        return self._meter.stats()
+        feed = self._engine.feed
+        return self._meter.stats() if feed is None else self._meter.stats(feed.usage())
 
     def close(self) -> None:
-        """Ends the workers and frees the memory, but for batches that are still held. May be called twice."""
-        self._closed = True
-        try:
-            self._stop()
-        finally:
-            if self._site is not None:
-                self._site.free()
-            self._job = self._site = None
+        """Ends the workers and frees the memory, but for batches that are still held. May be called twice.
+
+        From any thread, and from a signal's handler: whoever waits for a batch gets a ClosedError.
+        """
+        self._closed = True  # from now on nobody begins anything
+        self._agenda.close()
+        if self._user is not None and self._engine.is_ours and not self._leaves():
+            return
+        self._end()
 
     def check_usable(self) -> None:
         if self._closed:
             raise ClosedError(f"this {self._name} was closed: make a new one")
-        if self._feed is not None and self._owner != os.getpid():
-            raise ClosedError(
-                f"this {self._name} was started in process {self._owner} and is used in its fork {os.getpid()}: "
-                f"make a {self._name} in each process, or fork before its first use"
-            )
+        self._engine.check_ours()
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._feed is not None or self._closed:
+        if self._engine.feed is not None or self._closed:
             raise TypeError(f"a {self._name} that has been started cannot be pickled: pickle it before its first use")
-        return {name: value for name, value in vars(self).items() if name != "_site"}
+        return vars(self)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        assert self._job is not None
-        self._site = self._settings.workers.prepare(self._job)
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        """Does that while nobody else uses the engine; if it was closed meanwhile, ends all."""
+        me, is_mine = get_ident(), False
+        try:
+            if self._user is None:
+                self._user, is_mine = me, True  # at once with the line before: no call in between
+            self.check_usable()  # last, since it may have been closed just before
+            if not is_mine:
+                raise RuntimeError(
+                    f"this {self._name} is just being asked for something else, in another thread or by what it calls "
+                    f"itself: ask it from one thread at a time"
+                )
+            return work()
+        except BaseException as error:
+            if self._engine.feed is not None and is_mine and is_interrupt(error):
+                self._engine.feed.be_careful()
+            raise
+        finally:
+            if is_mine:
+                self._user = None  # without a call before it, so that no interrupt can keep it from being done
+            if self._closed:
+                if self._left is not None:
+                    self._left.ring()
+                self._end()
 
-    def _next(self, plan: Plan) -> Delivery:
-        """What comes after the cursor, wherever the engine was. Out of step until the cursor has moved on, too."""
-        if not self._in_step:
-            self._seek(plan)
-        assert self._feed is not None
-        self._in_step = False  # Ctrl-C may come at any point from here on
-        delivery = self._feed.take()
+    def _leaves(self) -> bool:
+        """It was closed: has whoever uses the engine leave it. False if that can't be waited for: they end all then."""
+        left = self._left = self._left or Bell()
+        deadline = monotonic() + _LEAVE_S
+        while self._user is not None and monotonic() < deadline:
+            feed = self._engine.feed
+            if feed is not None:
+                feed.interrupt()
+            if self._user == get_ident() or (feed is not None and feed.is_moving_here()):
+                return False  # it is what we have interrupted, or waits for us
+            left.wait(_LOOK_AGAIN_S)
+        return self._user is None
+
+    def _find_length(self) -> None:
+        if not self._agenda.is_counted:
+            self._agenda.set_length(self._started().length())
+
+    def _warm_up(self, seconds: float) -> None:
+        self._find_length()
+        self._settle()
+        self._seek(seconds)
+
+    def _offer(self) -> Delivery | None:
+        agenda = self._agenda
+        if not agenda.is_counted:
+            self._find_length()
+        if self.hand.held is not None or self._failed is not None:
+            self._settle()
+        self._meter.begin()
+        while not agenda.at_end():
+            delivery = self._next()
+            if delivery.ended:
+                self.hand.held, self._in_step = None, False
+                agenda.raise_error()
+                return None
+            if delivery.skipped or delivery.error is not None:
+                self._note_failures()
+            if delivery.samples:
+                return delivery
+            self._advance(delivery)  # all were left out
+        return None
+
+    def _next(self) -> Delivery:
+        """What comes after the cursor, wherever the engine was; the same again until the cursor has moved on."""
+        feed = self._engine.feed
+        if not self._in_step or feed is None or not feed.is_sound:
+            feed = self._seek()
+        delivery = feed.take()
+        if delivery is None:
+            self._in_step = False
+            self.check_usable()
+            raise BugError("the engine was told to stop, though nobody has closed it")
+        if not delivery.is_noted:
+            self._note(delivery)
+            delivery.is_noted = True
+        return delivery
+
+    def _note(self, delivery: Delivery) -> None:
         if delivery.made is not None:
             if delivery.made.notes:
                 self._log(delivery.made.notes)
-            self._meter.delivered(delivery.made, delivery.worker, delivery.idle, delivery.waited, delivery.moving)
-        return delivery
+            self._meter.delivered(delivery.made, delivery.worker, delivery.waited, delivery.moving)
+        if delivery.samples and delivery.error is None:
+            self._meter.handed(delivery.samples)
 
-    def _seek(self, plan: Plan, warm_up: float = 0.0) -> None:
-        self._in_step = False
-        feed = self._started()
-        if self._items is not None:
-            self._items.seek(self.cursor.position, self.cursor.taken)
-            feed.follow(self._items, plan, warm_up)
-        else:
-            feed.seek(self.cursor.onwards(plan), plan, self._longest_run(plan), warm_up)
-        self._in_step = True
-
-    def _pass_over_failed(self, plan: Plan) -> None:
-        """The consumer goes on after an error."""
-        if self.failed is not None:
-            self._advance(self.failed, plan)
-            self.failed = None
-
-    def _advance(self, batch: Batch, plan: Plan) -> None:
-        self.cursor.deliver(batch, plan)
-        if self._items is not None:
-            self._items.forget(batch.round)
-
-    def _note_failures(self, delivery: Delivery, plan: Plan) -> None:
-        """Takes note of what was left out of a batch, and raises the error that comes in its place."""
+    def _offer_next_of(self, unit: OpenUnit, held: Delivery, nth: int) -> Delivery:
+        """The next batch of a unit that has many, which is at hand already: most batches of files come this way."""
+        bridge = self._settings.bridge
         try:
-            if delivery.skipped:
-                self._meter.skipped(len(delivery.skipped))
-                self._failures.note(delivery.skipped, delivery.batch, plan, self.cursor.skipped)
-                self.cursor.skipped += len(delivery.skipped)
-            if delivery.error is not None:
-                raise ordinary(delivery.error)
-        except Exception:
-            self.failed = delivery.batch
+            if bridge is None:
+                data = unit.make(nth)
+            else:
+                self._in_step = False  # whoever interrupts it may leave something in the memory of other batches
+                batch, began = unit.make(nth), perf_counter_ns()
+                data = landed(bridge(batch))
+                self._meter.moved(perf_counter_ns() - began)
+                del batch  # so that its memory is free as soon as what became of it is
+        except (Exception, SystemExit, GeneratorExit) as error:
+            if is_interrupt(error):
+                raise
+            failed = Delivery(held.batch, unit=unit, nth=nth)
+            self._advance(held)
+            self._failed = failed
+            told = ordinary(error)
+            if told is error:
+                raise
+            raise told from error
+        self._meter.handed(unit.sizes[nth])
+        held.data, held.is_taken, held.nth, self._in_step = data, False, nth, True  # at once
+        return held
+
+    def _seek(self, warm_up: float = 0.0) -> Feed:
+        self._in_step, self.hand.held = False, None
+        feed = self._started()
+        self._agenda.seek()
+        with put_off():
+            feed.seek(self._agenda, warm_up)
             self._in_step = True
-            raise
+        return feed
+
+    def _settle(self) -> None:
+        """What the consumer has by now counts as taken; and what failed, since it goes on after that."""
+        held = self.hand.held
+        if self._failed is not None:
+            self._advance(self._failed)
+        elif held is not None and held.is_taken:
+            self._advance(held)
+
+    def _advance(self, delivery: Delivery) -> None:
+        agenda, unit = self._agenda, delivery.unit
+        after, in_step = agenda.after(delivery), self._in_step
+        if unit is not None and delivery.nth + 1 < len(unit.sizes):
+            in_step = False  # the others of it are nobody's any more
+        agenda.cursor, self.hand.held, self._failed, self._in_step = after, None, None, in_step  # at once
+        agenda.forget(delivery)
+
+    def _note_failures(self) -> None:
+        """Takes note of what was left out of a batch, and raises the error that comes in its place."""
+        agenda, delivery = self._agenda, self.hand.held
+        assert delivery is not None
+        error = delivery.error and ordinary(delivery.error)
+        if delivery.skipped:
+            batch, count = delivery.batch, len(delivery.skipped)
+            try:
+                what, of = agenda.what, agenda.all_of(batch)
+                self._failures.note(delivery.skipped, batch, of, agenda.left_out(), what)
+            except Exception as too_many:
+                if is_interrupt(too_many):
+                    raise
+                error, count = too_many, 0
+                if delivery.otherwise is not None:
+                    delivery.after, self._in_step = delivery.otherwise, False
+            self._meter.skipped(len(delivery.skipped))
+            cursor = agenda.leave_out(count)
+            agenda.cursor, delivery.skipped = cursor, ()
+        if error is not None:
+            delivery.error, self._failed = None, delivery
+            try:
+                raise error
+            finally:
+                del error, delivery  # it holds this frame, and with it the loader
 
     def _log(self, notes: tuple[str, ...]) -> None:
         """Each once, however many workers say so."""
@@ -256,68 +378,15 @@ class Session:
                 log.warning("%s", note)
 
     def _started(self) -> Feed:
-        """The engine, halted. Started when first needed, and anew if it was interrupted in the middle of something."""
-        if self._feed is not None and not self._feed.halt():
-            self._stop()
-        if self._feed is None:
-            self.check_usable()
-            assert self._site is not None
-            self._owner = os.getpid()  # first: Ctrl-C may come between two lines
-            self._feed = Feed(self._new_driver(self._site), self._settings.bridge, self._settings.on_device)
-            self._job = None  # from now on the dataset is the workers' own
-            self._in_step = False
-            self._finalizer = weakref.finalize(self, _close_in, self._feed, self._site, self._owner)
-        return self._feed
+        feed = self._engine.started(self.check_usable)
+        self.check_usable()  # it may have been closed meanwhile, by who found no engine to interrupt
+        return feed
 
-    def _new_driver(self, site: Site) -> Driver:
-        """A driver with its memory and workers, or, if anything fails on the way, nothing of it."""
-        settings = self._settings
-        is_inline, count = isinstance(settings.workers, Inline), settings.workers.n
-        machine = Machine(
-            workers=count,
-            window=1 if is_inline else count * settings.prefetch,
-            depth=min(2, settings.prefetch),
-            in_order=settings.in_order,
-            deaths_allowed=settings.max_deaths,
-            leave_out=settings.policy.leaves_out,
-        )
-        with limits_explained(), contextlib.ExitStack() as undo:
-            slots = Slots.create()
-            undo.callback(slots.close)
-            store = None if self._new_store is None else self._new_store()
-            if store is not None:
-                undo.callback(os.close, store)
-            backend = site.build(slots, slots.fd if store is None else store)
-            undo.callback(backend.close)
-            driver = Driver(
-                machine,
-                backend,
-                slots,
-                store=store,
-                timeout=None if is_inline else settings.timeout,
-                deaths_allowed=settings.max_deaths,
-                leave_out=settings.policy.leaves_out,
-            )
-            undo.pop_all()
-            return driver
-
-    def _stop(self) -> None:
-        if self._feed is not None and self._owner == os.getpid():
-            feed, self._feed = self._feed, None
-            if self._finalizer is not None:  # else Ctrl-C came just before
-                self._finalizer.detach()
-            feed.close()
-
-    def _longest_run(self, plan: Plan) -> int:
-        """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
-        workers = self._settings.workers
-        if not isinstance(workers, Processes) or not self._settings.in_order or plan.times > 1:
-            return 1  # rotating samples must not get too far apart
-        return max(1, plan.rounds // (_RUNS_PER_WORKER * workers.n))
-
-
-def _close_in(feed: Feed, site: Site, owner: int) -> None:
-    """A forked child has copies of our descriptors, but the workers are its parent's."""
-    if os.getpid() == owner:
-        feed.close()
-        site.free()
+    def _end(self) -> None:
+        try:
+            self._engine.end()
+        finally:
+            held = self.hand.held
+            if held is not None and held.is_taken:
+                self._advance(held)
+            self.hand.held = None  # which may hold memory that other batches are cut of

@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Sized
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from stoker.agenda import ItemAgenda
+from stoker.arguments import answers_unknown_names, checked_init, named
 from stoker.bridges import Framework
 from stoker.engine import Delivery
 from stoker.observe import ErrorPolicy, Failures, OnError, Stats
-from stoker.plan import Plan, from_state, to_state
-from stoker.session import Session, Settings
-from stoker.sources import ENDLESS, Items, ItemSource
-from stoker.workers import Inline, Workers
+from stoker.session import Session
+from stoker.settings import Settings
+from stoker.sources import ItemSource
+from stoker.workers import Workers
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:
@@ -24,13 +26,13 @@ else:
 
 
 class Stream(Generic[R]):
-    """What ``stoker.stream`` gives: an iterator over the results, and a context manager.
+    """What ``stoker.stream`` returns: an iterator over the results, and a context manager.
 
-    It ends its workers when the items have ended, when it is closed, and when nobody has it any more.
+    Its workers stop when the items have ended, when it is closed, and when it is garbage collected.
     """
 
-    def __init__(self, session: Session, items: Items, count: int | None) -> None:
-        self._session, self._items, self._count = session, items, count
+    def __init__(self, session: Session, count: int | None, work: str) -> None:
+        self._session, self._count, self._work = session, count, work
         self._ended = False
 
     def __iter__(self) -> Stream[R]:
@@ -40,41 +42,47 @@ class Stream(Generic[R]):
         delivery = self._take()
         if delivery is None:
             raise StopIteration
-        return delivery.data  # type: ignore[no-any-return]
+        # Without a call from here on: an interrupt comes either before it is counted, or when the caller has it.
+        result, delivery.data, delivery.is_taken = delivery.data, None, True
+        return result  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
-        """Items in all, where they can tell."""
+        """The number of items. A ``TypeError`` if the items have no length."""
         if self._count is None:
             raise TypeError("the items of this stream have no length, so it has none either")
         return self._count
 
     def state_dict(self) -> dict[str, Any]:
-        """How many items the consumer has got the results of, as a dict that JSON can hold."""
-        return to_state(self._session.cursor, self._session.plan)
+        """How many results the consumer has taken, as a dict that JSON can hold."""
+        return self._session.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on after the last result that was taken when ``state`` was saved.
+        """Continues after the last result that was taken when ``state`` was saved.
 
-        The items must be the same, in the same order: those that were done are pulled again and passed over.
+        The items must be the same, in the same order: those that were done are pulled again and skipped.
 
         Raises:
-            StateError: The state is damaged, or of a stream with another seed.
+            StateError: The state is damaged, or was saved by a stream with another seed.
         """
-        self._session.jump(from_state(state, self._session.plan))
+        self._session.load(state)
         self._ended = False
 
     @property
     def worker_pids(self) -> list[int]:
-        """The worker processes that are up; none before the start, nor of threads."""
+        """The ids of the running worker processes. Empty before the start."""
         return self._session.pids()
 
     def stats(self) -> Stats:
-        """Figures since the start, as a ``Loader`` has them; an item counts as a batch of one sample."""
+        """Counts and times since the start, as of a ``Loader``; an item counts as a batch of one sample."""
         return self._session.stats()
 
     def close(self) -> None:
-        """Ends the workers and frees the memory, but for results that are still held. May be called twice."""
+        """Stops the workers and frees all memory except for results that you still hold. May be called twice."""
         self._session.close()
+
+    def __repr__(self) -> str:
+        of_all = "" if self._count is None else f" of {self._count}"
+        return f"Stream({self._work}, {self._session.stats().batches}{of_all} items taken, {self._session.phase()})"
 
     def __enter__(self) -> Stream[R]:
         return self
@@ -85,14 +93,14 @@ class Stream(Generic[R]):
     def _take(self) -> Delivery | None:
         if self._ended:
             return None
-        delivery = self._session.take()
+        delivery = self._session.offer()
         if delivery is None:
-            self._items.raise_error()
             self._ended = True
             self._session.close()
         return delivery
 
 
+@answers_unknown_names
 def stream(
     work: Callable[[Any], Any],
     items: Iterable[Any],
@@ -100,6 +108,7 @@ def stream(
     workers: int | Literal["auto"] | Workers = 0,
     prefetch: int = 2,
     in_order: bool = True,
+    init: Callable[[], object] | None = None,
     seed: int = 0,
     on_error: OnError = "raise",
     max_errors: int | None = None,
@@ -111,26 +120,36 @@ def stream(
     to_device: Callable[..., Any] | None = None,
     max_on_device: int = 2,
 ) -> Stream[R]:
-    """Does ``work(item)`` in background workers, and gives the results in the order of the items, uncopied.
+    """Calls ``work(item)`` in background workers, and yields the results in the order of the items, in shared memory.
 
     Args:
-        work: Gets an item; gives any tree of arrays, numbers and strings. It travels to the workers once.
-        items: Any iterable, also an endless one. They are pulled in the consumer's thread, when it asks for a result;
-            on the way to a device, by the thread that moves results. No further ahead than ``workers * prefetch``.
-        workers: A number of processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or ``Processes(n, start=...)``.
-        prefetch: Items under way or done ahead, per worker.
-        in_order: False: results come as they are done.
-        seed: Of all random numbers that ``work`` draws: they follow from it and the item's number.
-        on_error: What becomes of an item over which ``work`` raises, kills its worker ``max_deaths`` times or exceeds
-            ``timeout`` as often: "raise", "skip" or "quarantine", as in ``Loader``.
-        max_errors: Items that may be left out. None: any number.
-        quarantine: The file for on_error="quarantine"; None: ``quarantine.jsonl``.
-        timeout: Seconds that a worker may take for an item.
-        max_deaths: Workers that may die over one item before it is given up.
-        to: "numpy", "torch", "jax", "tensorflow", "tinygrad", or a callable that gets each result.
-        device: Where ``to``'s framework is to put it.
+        work: A function that gets an item and returns any tree of arrays, numbers and strings. It is sent to the
+            workers once.
+        items: Any iterable, also an endless one. Items are pulled in your thread, when you ask for a result; with a
+            device, in the thread that moves results. They are pulled at most ``workers * prefetch`` ahead.
+        workers: The number of worker processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or
+            ``Processes(n, start=...)``.
+        prefetch: The number of items that are in work or done ahead, per worker.
+        in_order: False: results arrive in the order in which they are finished.
+        init: A function without arguments that is called once in each worker before the first item, as in ``Loader``.
+        seed: Seeds all random generators in workers, for each item anew, from the seed and the item's number.
+        on_error: What to do with an item over which ``work`` raises, kills its worker ``max_deaths`` times or exceeds
+            ``timeout`` that often: "raise", "skip" or "quarantine", as in ``Loader``.
+        max_errors: The number of items that may be left out. None: any number.
+        quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
+        timeout: The number of seconds that a worker may take for an item. None: no limit.
+        max_deaths: The number of workers that may die over one item before Stoker gives the item up.
+        to: "numpy", "torch", "jax", "tensorflow", "tinygrad", "arrow", or a function that gets each result.
+        device: The device on which the framework of ``to`` puts the result.
         to_device: As in ``Loader``.
         max_on_device: As in ``Loader``.
+
+    Returns:
+        A ``Stream``: an iterator over the results, and a context manager.
+
+    Raises:
+        TypeError: An argument has the wrong type, or is unknown.
+        ValueError: An argument has a wrong value. Bad arguments are found before any process starts.
 
     Example:
         >>> import numpy as np, stoker
@@ -139,13 +158,12 @@ def stream(
         [[0], [0, 1], [0, 1, 2]]
     """
     if not callable(work):
-        raise TypeError(f"work={work!r}: write a function that gets an item")
+        raise TypeError(f"work={work!r}: pass a function that takes an item")
     if not isinstance(items, Iterable):
-        raise TypeError(f"items={items!r}: write an iterable, such as a list, or a generator, which may be endless")
+        raise TypeError(f"items={items!r}: pass an iterable, such as a list, or a generator, which may be endless")
     if isinstance(max_errors, float):
-        raise TypeError(f"max_errors={max_errors!r}: nobody knows of how many items; write a whole number of them")
+        raise TypeError(f"max_errors={max_errors!r}: the number of items is not known, so pass a number, not a share")
     policy = ErrorPolicy(on_error, max_errors, quarantine)
-    plan = Plan(ENDLESS, None, seed=seed)
     settings = Settings.checked(
         workers=workers,
         prefetch=prefetch,
@@ -158,14 +176,12 @@ def stream(
         to_device=to_device,
         max_on_device=max_on_device,
     )
-    pulled = Items(items, ahead=not isinstance(settings.workers, Inline))
+    agenda = ItemAgenda(items, seed=seed, ahead=not settings.workers.is_inline)
     session = Session(
         "stream",
-        plan,
-        length_known=True,
-        job=Job(ItemSource(work), plan, None, policy.leaves_out),
+        agenda,
+        job=Job(ItemSource(work), agenda.plan, None, policy.leaves_out, init=checked_init(init)),
         settings=settings,
-        failures=Failures(policy, what="item"),
-        items=pulled,
+        failures=Failures(policy),
     )
-    return Stream(session, pulled, len(items) if isinstance(items, Sized) else None)
+    return Stream(session, len(items) if isinstance(items, Sized) else None, named(work))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import shutil
 import warnings
 import weakref
 from collections.abc import Callable
@@ -67,8 +66,6 @@ def _tensorflow() -> Framework:
 
 
 def _tinygrad() -> Framework:
-    if shutil.which("clang") is None:
-        os.environ.setdefault("DEV", "PYTHON")  # tinygrad's CPU device needs clang; this one needs nothing
     tinygrad = importlib.import_module("tinygrad")
     return Framework("tinygrad", tinygrad.Tensor, lambda tensor: tensor.numpy().copy(), None)
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import numpy as np
 import pytest
 
 from stoker.bridges import bridge
 
-if shutil.which("clang") is None:
-    os.environ.setdefault("DEV", "PYTHON")  # tinygrad's CPU device needs clang; this one needs nothing
 tinygrad = pytest.importorskip("tinygrad", reason="tinygrad is not installed")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, UserDict, namedtuple
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
 from stoker import Loader
 from stoker.bridges import bridge
-from stoker.collate.tree import flatten, map_leaves
-from tests.datasets import Forest
+from stoker.collation.tree import Attributes, flatten, map_leaves
+from tests.datasets import Encoding, Forest
 from tests.streams import assert_same
 
 Pair = namedtuple("Pair", ["left", "right"])
@@ -30,6 +31,9 @@ TREES = {
     "a bare array": X,
     "dict": {"b": X, "a": X, 3: X},
     "ordered dict": OrderedDict(b=X, a=X),
+    "a mapping of another class": UserDict(b=X, a=[X]),
+    "a mapping with attributes": Encoding({"ids": X}, encoding=["text"]),
+    "a mapping that cannot be written to": MappingProxyType({"x": X}),
     "list": [X, X],
     "tuple": (X, X),
     "namedtuple": Pair(X, X),
@@ -51,6 +55,8 @@ def test_a_tree_of_any_shape_keeps_it(framework, tree):
         if isinstance(theirs, np.ndarray):
             assert isinstance(mine, framework.array)
             np.testing.assert_array_equal(framework.values(mine), theirs)
+        elif isinstance(theirs, Attributes):
+            assert mine.values == theirs.values
         else:
             assert mine is theirs
 

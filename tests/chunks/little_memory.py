@@ -1,6 +1,6 @@
 """A program: reads gigabytes of chunk files with little memory, and says how much of it was in use at most.
 
-python -m tests.chunks.little_memory FOLDER LIMIT_IN_MB
+python -m tests.chunks.little_memory FILES LIMIT_IN_MB INTERLEAVE
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def pss() -> int:
     return total
 
 
-def main(folder: str, limit: int) -> None:
+def main(files: str, limit: int, interleave: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))  # inherited by workers
     try:
         np.ones(limit, np.uint8)
@@ -35,14 +35,15 @@ def main(folder: str, limit: int) -> None:
     except MemoryError:
         pass
     rows = nbytes = most = 0
-    with stoker.Loader(stoker.Chunks(folder, interleave=1), 64, shuffle=True, workers=2) as loader:
+    with stoker.Loader(stoker.Chunks(files, interleave=interleave), 64, shuffle=True, workers=2) as loader:
         for number, batch in enumerate(loader):
-            rows += len(batch)
-            nbytes += batch.nbytes
+            arrays = list(batch.values()) if isinstance(batch, dict) else [batch]
+            rows += len(arrays[0])
+            nbytes += sum(array.nbytes for array in arrays)
             if number % 200 == 100:
                 most = max(most, pss())
     print(json.dumps({"rows": rows, "nbytes": nbytes, "most": most}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) * 2**20)
+    main(sys.argv[1], int(sys.argv[2]) * 2**20, int(sys.argv[3]))

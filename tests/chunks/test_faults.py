@@ -158,7 +158,7 @@ def test_a_file_that_kills_its_reader_is_named(folder, caplog):
     with Loader(Chunks(folder, deadly_read, interleave=1), 4, workers=2, shuffle=True) as loader:
         with pytest.raises(WorkerDied, match=r"00002\.jsonl killed its worker 3 times"):
             epochs(loader, 1)
-    assert any("over" in message and "00002.jsonl" in message for message in caplog.messages)
+    assert any("while working on" in message and "00002.jsonl" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("in_order", [True, False])
@@ -256,9 +256,9 @@ class TestArguments:
     def test_of_the_loader(self, folder):
         from stoker import Cache, Rotation
 
-        with pytest.raises(ValueError, match="cache= needs samples"):
+        with pytest.raises(ValueError, match="cache= needs a dataset with an index"):
             Loader(Chunks(folder, interleave=1), 4, cache=Cache(folder / "cache"))
-        with pytest.raises(ValueError, match="rotation= needs samples"):
+        with pytest.raises(ValueError, match="rotation= needs a dataset with an index"):
             Loader(Chunks(folder, interleave=1), 4, rotation=Rotation(2))
         with pytest.raises(ValueError, match="interleave=n"):
             Loader(Chunks(folder, interleave=1), 4, shuffle=10)

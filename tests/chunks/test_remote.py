@@ -9,36 +9,20 @@ import s3fs
 
 from stoker import ChunkError, Chunks, Loader, Threads
 from tests.chunks.files import epochs, flat, write_chunks
-from tests.files.servers import forget, s3_server, web_server
+from tests.files.servers import forget, web_server
 
 SIZES = [5, 9, 2, 7]
 TOTAL = sum(SIZES)
 
 
-@pytest.fixture(scope="module")
-def s3_port():
-    fsspec.asyn.get_loop()  # its thread stays for the life of the process
-    with s3_server() as port:
-        yield port
-
-
 @pytest.fixture
-def bucket(s3_port, monkeypatch, tmp_path):
-    """All that is told to fsspec is told by the environment, which workers have too."""
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "AKIDOFNOBODY",
-        "AWS_SECRET_ACCESS_KEY": "s3cretOfNobody",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}",
-    }.items():
-        monkeypatch.setenv(name, value)
-    system = fsspec.filesystem("s3")
-    system.mkdir("bucket")
+def bucket(s3, tmp_path):
+    s3.mkdir("bucket")
     for file in write_chunks(tmp_path / "data", SIZES):
-        system.put(str(file), f"bucket/data/{file.name}")
-    yield system
-    system.rm("bucket", recursive=True)
-    del system
+        s3.put(str(file), f"bucket/data/{file.name}")
+    yield s3
+    s3.rm("bucket", recursive=True)
+    del s3
     forget(s3fs.S3FileSystem)
 
 

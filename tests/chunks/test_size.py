@@ -10,6 +10,10 @@ from pathlib import Path
 
 import cloudpickle
 import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
 
 from stoker import Chunks, Loader
 from tests.chunks.files import write_chunks
@@ -28,17 +32,49 @@ def write_sparse(folder: Path, files: int, rows: int) -> None:
             file.truncate(file.tell() + rows * 4096 * 4)
 
 
-def test_4_gb_in_300_mb(tmp_path):
-    """Contract: bounded memory. 512 files of 8 MB: six of them in slots, one in each of two workers, three programs."""
-    write_sparse(tmp_path / "data", 512, 512)
-    command = [sys.executable, "-m", "tests.chunks.little_memory", str(tmp_path / "data"), "300"]
+def read_in(files: Path, megabytes: int, interleave: int) -> dict[str, int]:
+    """What a program of its own has read, with that limit on the memory of each of its processes."""
+    command = [sys.executable, "-m", "tests.chunks.little_memory", str(files), str(megabytes), str(interleave)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
+    found: dict[str, int] = json.loads(ran.stdout)
+    return found
+
+
+def test_4_gb_in_300_mb(tmp_path):
+    """Contract: bounded memory. 512 files of 8 MB: six of them in slots, one in each of two workers, three programs."""
+    write_sparse(tmp_path / "data", 512, 512)
+    found = read_in(tmp_path / "data", 300, interleave=1)
     assert found["rows"] == 512 * 512
     assert found["nbytes"] == 4 * 2**30
     assert found["most"] < 300 * MIB
+
+
+def test_one_file_of_2_gb_in_400_mb(tmp_path):
+    """Contract: bounded memory, whatever the size of a file; with four parts of it in a group, as by default."""
+    write_sparse(tmp_path / "data", 1, 2**17)
+    found = read_in(tmp_path / "data", 400, interleave=4)
+    assert found["rows"] == 2**17
+    assert found["nbytes"] == 2 * 2**30
+    assert found["most"] < 400 * MIB
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_one_row_group_or_record_batch_of_200_mb_in_400_mb(tmp_path, form):
+    """It is not read as a whole: pages are streamed, and what is mapped is not kept."""
+    rows, width = 50_000, 1024
+    noise = np.frombuffer(np.random.default_rng(0).bytes(rows * width * 4), np.int32)
+    table = pa.table({"x": pa.FixedSizeListArray.from_arrays(pa.array(noise), width)})
+    if form == "parquet":
+        pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=rows, use_dictionary=False)
+    else:
+        with pyarrow.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+            writer.write_table(table)
+    found = read_in(tmp_path / f"a.{form}", 400, interleave=4)
+    assert found["rows"] == rows
+    assert found["nbytes"] == noise.nbytes
+    assert found["most"] < 400 * MIB
 
 
 def test_workers_do_not_get_the_list_of_files(tmp_path):
@@ -47,5 +83,5 @@ def test_workers_do_not_get_the_list_of_files(tmp_path):
     for count in (1, 2000):
         write_chunks(tmp_path / str(count), [1] * count)
         with Loader(Chunks(tmp_path / str(count)), 4) as loader:
-            sizes.append(len(cloudpickle.dumps(loader._flow.session._job)))
+            sizes.append(len(cloudpickle.dumps(loader._session._engine._job)))
     assert sizes[0] == sizes[1]

@@ -87,7 +87,7 @@ def test_shards_have_equal_numbers_of_batches_and_together_everything(shape, sha
     st.booleans(),
     st.sampled_from([(0, 1), (0, 2), (1, 2), (2, 3), None]),
 )
-@settings(max_examples=100)
+@settings(max_examples=25)
 def test_it_resumes_anywhere_and_again(shape, stops, in_order, shard):
     """Contract: after load_state_dict, the stream goes on with the next batch that was not taken, with any number of
     workers. A shard of None: batches do not cross the borders of files."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from stoker import Cache, Loader
-from stoker.stores.table import ENTRY, HEADER_BYTES
+from stoker.stores.cache_layout import ENTRY, HEADER_BYTES
 from tests.cli.running import Done, run
 
 N = 30
@@ -265,7 +265,7 @@ def test_rm_refuses_a_cache_that_is_in_use_unless_it_is_forced(tmp_path):
         first = [batch.tolist() for batch in loader]
         done = stoker("rm", path)
         assert done.returncode == 2
-        assert f"{path} is in use: end the programs that read it, or write --force" in done.stderr
+        assert f"{path} is in use: end the programs that read it, or pass --force" in done.stderr
         assert stoker("verify", path).stdout.startswith("all: 30 sound")
         assert stoker("rm", "--force", path).returncode == 0
         assert not path.exists()

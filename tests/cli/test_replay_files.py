@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
 import re
 import sys
+import textwrap
 
 import pytest
 
@@ -107,3 +110,52 @@ def test_items_and_files_cannot_be_made_again_by_an_index(tmp_path, capsys):
     code, out, err = told_by(capsys, str(file))
     assert (code, out) == (2, "")
     assert re.search(r"line 1 tells of a file of Chunks .*b\.npy", err)
+
+
+@pytest.mark.usefixtures("path")
+def test_redacted_arguments_are_named_with_the_way_to_pass_them(tmp_path, capsys, monkeypatch):
+    (tmp_path / "remote.py").write_text(textwrap.dedent(REMOTE))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("REMOTE_PASSWORD", "hunter2")
+    remote = importlib.import_module("remote")
+    file = tmp_path / "q.jsonl"
+    dataset = functools.partial(remote.Remote, "db", password="hunter2")
+    with stoker.Loader(dataset, 2, on_error="quarantine", quarantine=file) as loader:
+        list(loader)
+    code, out, err = told_by(capsys, str(file))
+    assert (code, out) == (2, "")
+    assert "arguments of it were redacted" in err
+    assert "have the names of some: password. Write a function" in err
+    assert f"stoker replay {file} --dataset MODULE:FUNCTION" in err
+    code, out, err = told_by(capsys, str(file), "--dataset", "remote:make")
+    assert (code, err) == (1, "")
+    assert "sample 1 of epoch 0: fails as before: ValueError: no entry for <redacted>" in out
+
+
+REMOTE = """
+    import os
+
+    class Remote:
+        def __init__(self, host, password):
+            self.host, self.password = host, password
+
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            if index == 1:
+                raise ValueError(f"no entry for {self.password}")
+            return index
+
+    def make():
+        return Remote("db", os.environ["REMOTE_PASSWORD"])
+"""
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("redacted", [3, [3], "password"])
+def test_a_damaged_list_of_what_was_redacted_is_told(redacted, tmp_path, capsys):
+    file = tmp_path / "q.jsonl"
+    dataset = {"make": "a:B", "args": [], "kwargs": {}, "redacted": redacted}
+    file.write_text(json.dumps({**RECORD, "dataset": dataset}))
+    assert "its 'dataset' is wrong" in told_by(capsys, str(file))[2]

@@ -151,7 +151,7 @@ def test_a_batch_may_have_as_many_bytes_as_max_minibatch_length(options):
     with make(9, 4, 2, max_minibatch_length=31, **options) as loader:
         iterator = iter(loader)
         for _ in range(2):
-            with pytest.raises(ValueError, match="32 bytes, more than max_minibatch_length=31 allows: write a larger"):
+            with pytest.raises(ValueError, match="32 bytes, more than max_minibatch_length=31 allows: pass a larger"):
                 next(iterator)
         assert len(next(iterator)) == 1  # whoever goes on gets those that are smaller
 

@@ -13,7 +13,7 @@ import pytest
 
 from stoker import Cache, Rotation, ShippingError
 from stoker.compat.dataset_server import DataLoader
-from stoker.compat.dataset_server_settings import cache_of, rotation_of
+from stoker.compat.dataset_server.settings import cache_of, rotation_of
 from tests.compat.served import Numbers, Unmakeable, make
 
 
@@ -40,14 +40,14 @@ def test_the_defaults_are_those_of_its_document():
 )
 def test_counts_are_whole_numbers(name, least):
     for wrong, kind in ((least - 1, ValueError), (2.5, TypeError), ("4", TypeError), (True, TypeError)):
-        with pytest.raises(kind, match=f"{name}={wrong!r}: write a whole number of {least} or more"):
+        with pytest.raises(kind, match=f"{name}={wrong!r}: pass a whole number of {least} or more"):
             make(**{name: wrong})
     make(**{name: np.int64(1000 if name == "max_minibatch_length" else 1)}).close()
 
 
 @pytest.mark.parametrize("name", ["shuffle", "pin_memory", "use_threading"])
 def test_flags_are_true_or_false(name):
-    with pytest.raises(TypeError, match=f"{name}=1: write True or False"):
+    with pytest.raises(TypeError, match=f"{name}=1: pass True or False"):
         make(**{name: 1})
 
 
@@ -55,25 +55,25 @@ def test_flags_are_true_or_false(name):
     ("options", "kind", "words"),
     [
         ({"dataset_class": None}, TypeError, "dataset_class=None cannot be called"),
-        ({"dataset_class": Numbers(3)}, TypeError, "cannot be called: write a function or a class"),
+        ({"dataset_class": Numbers(3)}, TypeError, "cannot be called: pass a function or a class"),
         ({"dataset_class": Shapeless}, TypeError, "Shapeless has no __getitem__"),
         ({"dataset_class": lambda n: Shapeless()}, TypeError, "Shapeless has no __getitem__"),
         ({"dataset_class": Unmakeable}, OSError, "no such disk"),
         ({"params": {"m": 3}}, TypeError, "unexpected keyword argument 'm'"),
-        ({"params": {3: "m"}}, TypeError, "write a dict of dataset_class's keyword arguments"),
+        ({"params": {3: "m"}}, TypeError, "pass a dict of dataset_class's keyword arguments"),
         ({"collate_fn": "stack"}, TypeError, "collate_fn='stack' cannot be called"),
-        ({"prefetch_time": -1}, ValueError, "prefetch_time=-1: write a number of seconds of 0 or more"),
+        ({"prefetch_time": -1}, ValueError, "prefetch_time=-1: pass a number of seconds of 0 or more"),
         ({"prefetch_time": math.inf}, ValueError, "prefetch_time=inf"),
         ({"prefetch_time": math.nan}, ValueError, "prefetch_time=nan"),
-        ({"prefetch_time": "5"}, TypeError, "prefetch_time='5': write a number of seconds"),
+        ({"prefetch_time": "5"}, TypeError, "prefetch_time='5': pass a number of seconds"),
         ({"prefetch_time": True}, TypeError, "prefetch_time=True"),
-        ({"gpu_indices": [0]}, ValueError, r"gpu_indices=\[0\] has 1 and nb_worker=2: write one for each worker"),
+        ({"gpu_indices": [0]}, ValueError, r"gpu_indices=\[0\] has 1 and nb_worker=2: pass one for each worker"),
         ({"gpu_indices": [0, 1, 2]}, ValueError, "has 3 and nb_worker=2"),
         ({"gpu_indices": []}, ValueError, "has 0 and nb_worker=2"),
-        ({"gpu_indices": [0, -1]}, ValueError, "index=-1: write a whole number of 0 or more"),
-        ({"gpu_indices": [0, "1"]}, TypeError, "index='1': write a whole number of 0 or more"),
-        ({"gpu_indices": "01"}, TypeError, "gpu_indices='01': write a list"),
-        ({"gpu_indices": 1}, TypeError, "gpu_indices=1: write a list with the number of a GPU for each worker"),
+        ({"gpu_indices": [0, -1]}, ValueError, "index=-1: pass a whole number of 0 or more"),
+        ({"gpu_indices": [0, "1"]}, TypeError, "index='1': pass a whole number of 0 or more"),
+        ({"gpu_indices": "01"}, TypeError, "gpu_indices='01': pass a list"),
+        ({"gpu_indices": 1}, TypeError, "gpu_indices=1: pass a list with the number of a GPU for each worker"),
         (
             {
                 "cache_setting": {"prefix": "a", "update_frequency": 2},
@@ -90,20 +90,20 @@ def test_a_wrong_argument_says_what_to_write(options, kind, words):
 
 
 def test_dataset_params_are_a_dict():
-    with pytest.raises(TypeError, match=r"dataset_params=\[3\]: write a dict"):
+    with pytest.raises(TypeError, match=r"dataset_params=\[3\]: pass a dict"):
         DataLoader(Numbers, [3], 2, 1)
 
 
 @pytest.mark.parametrize("device", ["cud", "cuda:99", 99, 3.5, "nowhere"])
 def test_a_device_that_is_not_there_is_said_early(device):
     pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=f"device={device!r}: torch says .*Write a device that is there"):
+    with pytest.raises(ValueError, match=f"device={device!r}: torch says .*Pass a device that is there"):
         make(device=device)
 
 
 @pytest.mark.parametrize("options", [{"device": "cpu"}, {"pin_memory": True}], ids=str)
 def test_without_torch_device_and_pin_memory_say_what_to_install(options, monkeypatch):
-    monkeypatch.setattr("stoker.compat.dataset_server_options.find_spec", lambda name: None)
+    monkeypatch.setattr("stoker.compat.dataset_server.options.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"need torch, which is not installed: pip install stoker\[torch\]"):
         make(**options)
 
@@ -132,8 +132,8 @@ def test_what_cannot_travel_is_said_early():
 @pytest.mark.parametrize(
     ("setting", "kind", "words"),
     [
-        (3, TypeError, "cache_setting=3: write a dict with 'prefix' and 'update_frequency', or None"),
-        ({"update_frequency": 3}, ValueError, "has no 'prefix': write 'prefix' and 'update_frequency'"),
+        (3, TypeError, "cache_setting=3: pass a dict with 'prefix' and 'update_frequency', or None"),
+        ({"update_frequency": 3}, ValueError, "has no 'prefix': pass 'prefix' and 'update_frequency'"),
         ({"prefix": "x"}, ValueError, "cache_setting={'prefix': 'x'} has no 'update_frequency'"),
         (
             {"prefix": "x", "update_freq": 3, "update_frequency": 3},
@@ -141,11 +141,11 @@ def test_what_cannot_travel_is_said_early():
             "unknown key 'update_freq': the nearest",
         ),
         ({"prefix": "x", "update_frequency": 3, 7: 3}, ValueError, "unknown key 7"),
-        ({"prefix": 3, "update_frequency": 3}, TypeError, "prefix=3: write how the files' names begin"),
+        ({"prefix": 3, "update_frequency": 3}, TypeError, "prefix=3: pass how the files' names begin"),
         ({"prefix": "", "update_frequency": 3}, ValueError, "prefix=''"),
         ({"prefix": "/no/such/x", "update_frequency": 3}, ValueError, "there is no folder '/no/such'. Make it"),
         ({"prefix": "no/x", "update_frequency": 3}, ValueError, "there is no folder 'no'"),
-        ({"prefix": "x", "update_frequency": 1}, ValueError, "update_frequency=1: write a whole number of 2 or more"),
+        ({"prefix": "x", "update_frequency": 1}, ValueError, "update_frequency=1: pass a whole number of 2 or more"),
         ({"prefix": "x", "update_frequency": -3}, ValueError, 'update_frequency=-3: .* float\\("inf"\\) for never'),
         ({"prefix": "x", "update_frequency": 2.5}, TypeError, "update_frequency=2.5"),
         ({"prefix": "x", "update_frequency": math.nan}, TypeError, "update_frequency=nan"),
@@ -182,16 +182,16 @@ def test_inf_is_never(never, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "kind", "words"),
     [
-        ("disk", TypeError, "rotation_setting='disk': write a dict with 'medium' and 'rotation'"),
+        ("disk", TypeError, "rotation_setting='disk': pass a dict with 'medium' and 'rotation'"),
         ({"rotation": 3}, ValueError, "rotation_setting={'rotation': 3} has no 'medium'"),
         ({"medium": "memory"}, ValueError, "has no 'rotation'"),
         ({"medium": "memory", "rotation": 3, "sizes": 3}, ValueError, "unknown key 'sizes': the nearest .* 'size'"),
-        ({"medium": "tape", "rotation": 3}, ValueError, "medium='tape': write one of 'memory', 'disk'"),
+        ({"medium": "tape", "rotation": 3}, ValueError, "medium='tape': pass one of 'memory', 'disk'"),
         ({"medium": None, "rotation": 3}, ValueError, "medium=None"),
-        ({"medium": "memory", "rotation": 1}, ValueError, "rotation=1: write a whole number of 2 or more, or leave"),
+        ({"medium": "memory", "rotation": 1}, ValueError, "rotation=1: pass a whole number of 2 or more, or leave"),
         ({"medium": "memory", "rotation": 2.5}, TypeError, "rotation=2.5"),
         ({"medium": "memory", "rotation": None}, TypeError, "rotation=None"),
-        ({"medium": "memory", "rotation": 2, "size": 0}, ValueError, "size=0: write a whole number of 1 or more"),
+        ({"medium": "memory", "rotation": 2, "size": 0}, ValueError, "size=0: pass a whole number of 1 or more"),
         ({"medium": "memory", "rotation": 2, "size": "9"}, TypeError, "size='9'"),
         ({"medium": "disk", "rotation": 2, "prefix": "x"}, ValueError, "has no 'size', which medium='disk' needs"),
         ({"medium": "disk", "rotation": 2, "size": 9}, ValueError, "has no 'prefix', which medium='disk' needs"),

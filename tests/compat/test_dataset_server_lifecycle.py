@@ -106,7 +106,7 @@ def test_a_constructor_that_is_interrupted_leaves_nothing(monkeypatch):
     def interrupted(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stoker.compat.dataset_server.sleep", interrupted)
+    monkeypatch.setattr("stoker.compat.dataset_server.loader.sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         make(40, 3, 2, prefetch_time=60, max_queue_size=1)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.compat.pyloader import NumpyDataCollator
-from stoker.compat.pyloader_run import crew
+from stoker.compat.pyloader.run import crew
 from tests.compat.chunked import Doubled, Noisy, Numbers, make, read, write_chunks
 
 SIZES = [5, 0, 3, 8, 1, 4, 0]

@@ -34,24 +34,24 @@ def test_counts_are_whole_numbers(folder, name):
         return make(folder, **{name: value})
 
     for wrong, kind in ((0, ValueError), (-1, ValueError), (2.5, TypeError), ("4", TypeError), (True, TypeError)):
-        with pytest.raises(kind, match=re.escape(f"{name}={wrong!r}: write a whole number of 1 or more")):
+        with pytest.raises(kind, match=re.escape(f"{name}={wrong!r}: pass a whole number of 1 or more")):
             use(wrong)
     with use(np.int64(1)) as loader:
         assert read(loader)
 
 
 def test_flags_are_true_or_false(folder):
-    with pytest.raises(TypeError, match="shuffle=1: write True or False"):
+    with pytest.raises(TypeError, match="shuffle=1: pass True or False"):
         make(folder, shuffle=1)
-    with pytest.raises(TypeError, match="shuffle=None: write True or False"):
+    with pytest.raises(TypeError, match="shuffle=None: pass True or False"):
         Numbers(shuffle=None)
 
 
 @pytest.mark.parametrize("wrong", [None, 1.5, "a", True])
 def test_seeds_are_whole_numbers(folder, wrong):
-    with pytest.raises(TypeError, match=f"random_seed={wrong!r}: write a whole number"):
+    with pytest.raises(TypeError, match=f"random_seed={wrong!r}: pass a whole number"):
         make(folder, random_seed=wrong)
-    with pytest.raises(TypeError, match=f"random_seed={wrong!r}: write a whole number"):
+    with pytest.raises(TypeError, match=f"random_seed={wrong!r}: pass a whole number"):
         Numbers(random_seed=wrong)
 
 
@@ -71,14 +71,14 @@ class AsInTheDocument(DataCollator):
 @pytest.mark.parametrize(
     ("parts", "kind", "words"),
     [
-        ({"reader": Doubled()}, TypeError, r"datareader=<.*Doubled .*>: write an object .* inherits from DataReader"),
-        ({"dataset": Numbers()}, TypeError, r"dataset=<.*: write an object of a class that inherits from Dataset"),
-        ({"collator": print}, TypeError, r"datacollator=<.*: write an object .* inherits from DataCollator"),
+        ({"reader": Doubled()}, TypeError, r"datareader=<.*Doubled .*>: pass an object .* inherits from DataReader"),
+        ({"dataset": Numbers()}, TypeError, r"dataset=<.*: pass an object of a class that inherits from Dataset"),
+        ({"collator": print}, TypeError, r"datacollator=<.*: pass an object .* inherits from DataCollator"),
         ({"reader": Numbers}, TypeError, r"datareader=<class .*Numbers'>: make an object of it"),
-        ({"reader": DataReader()}, NotImplementedError, r"no read_file: write def read_file\(self, path\)"),
-        ({"dataset": Dataset()}, NotImplementedError, r"no batch_encode: write def batch_encode\(self, batch_data\)"),
-        ({"collator": DataCollator()}, NotImplementedError, r"no collate_batch: write def collate_batch\(self, batch"),
-        ({"collator": AsInTheDocument()}, TypeError, r"collate_batch cannot be .*: write def collate_batch\(self, bat"),
+        ({"reader": DataReader()}, NotImplementedError, r"no read_file: define read_file\(self, path\)"),
+        ({"dataset": Dataset()}, NotImplementedError, r"no batch_encode: define batch_encode\(self, batch_data\)"),
+        ({"collator": DataCollator()}, NotImplementedError, r"no collate_batch: define collate_batch\(self, batch"),
+        ({"collator": AsInTheDocument()}, TypeError, r"collate_batch cannot be .*: define collate_batch\(self, bat"),
         ({"reader": Silent()}, TypeError, r"Silent has no batch_size: call super\(\).__init__ in its __init__"),
     ],
 )
@@ -100,9 +100,9 @@ def test_the_methods_to_override_say_so():
 def test_the_folder_must_be_there_and_hold_files(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         make(tmp_path / "nowhere")
-    with pytest.raises(NotADirectoryError, match="is a file: write the folder that it is in"):
+    with pytest.raises(NotADirectoryError, match="is a file: pass the folder that it is in"):
         make(folder / "chunk000")
-    with pytest.raises(TypeError, match="data_dir=None: write the path"):
+    with pytest.raises(TypeError, match="data_dir=None: pass the path"):
         make(None)
     (tmp_path / "empty" / "below").mkdir(parents=True)
     (tmp_path / "empty" / ".hidden").touch()

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from stoker import ClosedError, ShippingError, WorkerDied
+from tests.children import children
 from tests.compat.chunked import Doubled, Failing, Logging, Numbers, make, note, read, write_chunks
 
 
@@ -127,7 +128,7 @@ def test_parts_that_cannot_travel_are_said_before_anything_starts(folder):
     with make(folder, dataset=Unshippable()) as loader:
         with pytest.raises(ShippingError):
             iter(loader)
-        assert psutil.Process().children() == []
+        assert children() == []
 
 
 # The end
@@ -150,7 +151,7 @@ class TestEnds:
     def test_at_the_end_the_workers_go_by_themselves(self, folder, queue):
         loader = make(folder, max_queue_size=queue)
         read(loader)
-        assert psutil.Process().children() == []
+        assert children() == []
         loader.close()
 
     def test_it_may_be_closed_twice_and_then_says_so(self, folder, queue):

@@ -41,7 +41,7 @@ def test_an_empty_file_has_no_samples(tmp_path):
     [
         (b'{"text": 1', "is not JSON: "),
         (b'{"text": "\xff"}', "is not JSON: "),
-        (b"[1]", "holds list: write an object"),
+        (b"[1]", "holds list: it must hold an object"),
         (b'{"text": 1, "more": 2}', "its keys are ['more', 'text'], those before it had ['text']"),
         (b"{}", "its keys are [], those before it had ['text']"),
     ],
@@ -109,7 +109,7 @@ def test_every_batch_of_texts_is_a_rectangle(texts, longest):
 @pytest.mark.parametrize("name", ["max_seq_len", "max_vocab_size"])
 def test_counts_are_whole_numbers(vocabulary, name):
     for wrong, kind in ((0, ValueError), (2.5, TypeError), (True, TypeError)):
-        with pytest.raises(kind, match=f"{name}={wrong!r}: write a whole number of 1 or more"):
+        with pytest.raises(kind, match=f"{name}={wrong!r}: pass a whole number of 1 or more"):
             TextDataset(vocabulary, **{name: wrong})
 
 
@@ -117,13 +117,13 @@ def test_counts_are_whole_numbers(vocabulary, name):
     ("content", "options", "kind", "words"),
     [
         (None, {}, FileNotFoundError, "vocab_file=.*there is no such file"),
-        ("a\n\nb\n", {}, ValueError, "line 2 has 0 words: write one token a line"),
+        ("a\n\nb\n", {}, ValueError, "line 2 has 0 words: put one token on each line"),
         ("a 17\n", {}, ValueError, "line 1 has 2 words"),
         ("a\nb\na\n", {}, ValueError, "'a' is in lines 1 and 3"),
-        ("a\n", {"max_vocab_size": 1}, ValueError, r"max_vocab_size=1 leaves out .*: write 2 or more"),
-        ("a\nb\n[PAD]\n", {"max_vocab_size": 3}, ValueError, r"leaves out pad_token='\[PAD\]' .*: write 4 or more"),
-        ("a\n", {"text_keys": "words"}, TypeError, r"text_keys='words': write a list of keys, as in \['words'\]"),
-        ("a\n", {"text_keys": None}, TypeError, r"text_keys=None: write a list of keys, as in \['text'\]"),
+        ("a\n", {"max_vocab_size": 1}, ValueError, r"max_vocab_size=1 leaves out .*: pass 2 or more"),
+        ("a\nb\n[PAD]\n", {"max_vocab_size": 3}, ValueError, r"leaves out pad_token='\[PAD\]' .*: pass 4 or more"),
+        ("a\n", {"text_keys": "words"}, TypeError, r"text_keys='words': pass a list of keys, as in \['words'\]"),
+        ("a\n", {"text_keys": None}, TypeError, r"text_keys=None: pass a list of keys, as in \['text'\]"),
     ],
 )
 def test_what_is_wrong_is_said_by_the_constructor(tmp_path, content, options, kind, words):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stoker.compat.swift_loader import SwiftLoader
-from stoker.compat.swift_options import Options
+from stoker.compat.swift_loader.options import Options
 from tests.compat.numbered import Broken, Numbers, Unmakeable, from_json, make, read, to_json
 
 
@@ -30,14 +30,14 @@ def told(**options) -> Options:
 def test_counts_are_whole_numbers_of_one_or_more(name):
     assert told(**{name: np.int64(1)}) == told(**{name: 1})
     for wrong, kind in ((0, ValueError), (-3, ValueError), (2.5, TypeError), ("4", TypeError), (True, TypeError)):
-        with pytest.raises(kind, match=f"{name}={wrong!r}: write a whole number of 1 or more"):
+        with pytest.raises(kind, match=f"{name}={wrong!r}: pass a whole number of 1 or more"):
             told(**{name: wrong})
 
 
 @pytest.mark.parametrize("name", ["shuffle", "benchmark", "validate", "multithread"])
 def test_flags_are_true_or_false(name):
     told(**{name: False})
-    with pytest.raises(TypeError, match=f"{name}=1: write True or False"):
+    with pytest.raises(TypeError, match=f"{name}=1: pass True or False"):
         told(**{name: 1})
 
 
@@ -46,18 +46,18 @@ def test_flags_are_true_or_false(name):
     [
         ({"dataset_class": None}, TypeError, "dataset_class=None cannot be called"),
         ({"dataset_class": Numbers(3)}, TypeError, "cannot be called"),
-        ({"dataset_kwargs": [1]}, TypeError, "write a dict"),
+        ({"dataset_kwargs": [1]}, TypeError, "pass a dict"),
         ({"dataset_kwargs": {"m": 3}}, TypeError, "unexpected keyword argument 'm'"),
         ({"collate_fn": "stack"}, TypeError, "collate_fn='stack' cannot be called"),
         ({"batch_encoder": to_json}, ValueError, "batch_decoder is missing"),
         ({"batch_decoder": from_json}, ValueError, "batch_encoder is missing"),
         ({"benchmark_file": 3}, TypeError, "benchmark_file=3"),
-        ({"logger": 3}, TypeError, "logger=3: write a prefix"),
+        ({"logger": 3}, TypeError, "logger=3: pass a prefix"),
         ({"logger": {"file": "x"}}, ValueError, "unknown key 'file': it may have 'path', 'stdout', 'level'"),
         ({"logger": {"path": 3}}, TypeError, "path=3"),
         ({"logger": {"stdout": "yes"}}, TypeError, "stdout='yes'"),
-        ({"logger": {"level": "LOUD"}}, ValueError, "level='LOUD': write one of .*INFO"),
-        ({"seed": "x"}, TypeError, "seed='x': write a whole number"),
+        ({"logger": {"level": "LOUD"}}, ValueError, "level='LOUD': pass one of .*INFO"),
+        ({"seed": "x"}, TypeError, "seed='x': pass a whole number"),
         ({"seed": 1, "seed_numer": 2}, ValueError, "seed=1 and seed_numer=2 are one and the same"),
         ({"colate_fn": len}, TypeError, "no argument 'colate_fn': the nearest that it has is 'collate_fn'"),
         ({"num_workers": 3}, TypeError, "no argument 'num_workers': the nearest"),

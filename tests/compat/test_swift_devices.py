@@ -132,7 +132,7 @@ def test_one_ahead_is_the_default():
 
 
 def test_to_device_must_be_callable():
-    with make() as loader, pytest.raises(TypeError, match="to_device='cuda': write a function"):
+    with make() as loader, pytest.raises(TypeError, match="to_device='cuda': pass a function"):
         loader.start(0, to_device="cuda")
 
 

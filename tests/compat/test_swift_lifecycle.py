@@ -34,7 +34,7 @@ def test_a_second_start_says_what_to_do():
 @pytest.mark.parametrize("index", [-1, 2, 17])
 def test_a_consumer_that_does_not_exist(index):
     with make(consumers=2) as loader:
-        with pytest.raises(ValueError, match=f"consumer_index={index}: with nb_consumer=2, write a number from 0 to 1"):
+        with pytest.raises(ValueError, match=f"consumer_index={index}: with nb_consumer=2, pass a number from 0 to 1"):
             loader.start(index)
         loader.start(1)  # nothing was spoilt
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import chain
-from multiprocessing import resource_tracker
 
 import pytest
 
@@ -46,12 +45,6 @@ if __name__ == "__main__":
         process.start()
         process.join()
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _tracker():
-    """Begun by multiprocessing's spawn, it lives as long as this process: not something a test left behind."""
-    resource_tracker.ensure_running()
 
 
 def in_processes(method: str, loader, epochs: int, *, daemon: bool) -> list[dict]:

@@ -63,7 +63,7 @@ def test_resume_at_every_step_on_another_backend(backend, shuffle):
 
 
 def test_resume_out_of_order_repeats_nothing_and_loses_nothing(backend):
-    for stop in range(9):
+    for stop in (0, 1, 4, 7, 8):
         with Loader(Rows(40), 5, workers=backend, in_order=False, shuffle=True) as loader:
             before = [kept(batch) for batch, _ in zip(loader, range(stop), strict=False)]
             # zip has taken one more batch than it kept

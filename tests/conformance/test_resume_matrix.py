@@ -37,7 +37,7 @@ def leg(plans, state, steps, delivered, repeats):
                 break  # with drop_last there may be no round at all
             delivered[cursor.epoch].extend(plan.indices(batch))
             # The documented exception: in a last round of fewer samples than shards, some samples repeat.
-            repeats[cursor.epoch] = max(0, len(plans) - (plan.length - batch.round))
+            repeats[cursor.epoch] = max(0, len(plans) - (plan.length - batch.position))
             cursor.deliver(batch, plan)
             if cursor.at_end(plan):
                 cursor.next_epoch()

@@ -10,7 +10,7 @@ import pytest
 
 import stoker
 from stoker import Inline, Loader
-from tests.datasets import Augmented, Forest, Gathering, Growing, Ragged, Rows, Slow
+from tests.datasets import Augmented, Encoded, Forest, Gathering, Growing, Ragged, Rows, Slow
 from tests.streams import assert_same, epochs
 
 
@@ -24,6 +24,7 @@ CASES = {
     "nearby": (Rows(50), {"batch_size": 8, "shuffle": 10}),
     "augmented": (Augmented(50), {"batch_size": 8, "shuffle": True, "seed": 3}),
     "every container and leaf": (Forest(20), {"batch_size": 6}),
+    "mappings of other classes": (Encoded(20), {"batch_size": 6}),
     "whole batches": (Gathering(50), {"batch_size": 7, "shuffle": True}),
     "a class": (Rows, {"batch_size": 30}),
     "a partial": (functools.partial(Augmented, 33), {"batch_size": 10}),
@@ -39,6 +40,7 @@ CASES = {
     "much prefetch": (Rows(50), {"batch_size": 1, "prefetch": 20}),
     "nothing": ([], {}),
     "a bare array": (np.arange(10.0), {"batch_size": 3}),
+    "columns": ({"x": np.arange(20.0).reshape(10, 2), "y": np.arange(10), "s": list("abcdefghij")}, {"batch_size": 4}),
 }
 
 

@@ -1,6 +1,6 @@
 """A script: several consumers on one machine, started as people start them. ``test_consumers.py`` reads what they got.
 
-    program.py spawn|fork|killed-spawn|killed-fork|torch|jax FOLDER
+    program.py spawn|fork|killed-spawn|killed-fork|torch|late-torch|jax FOLDER
     torchrun ... program.py torchrun FOLDER
 
 Each consumer reads two epochs of its shard and writes the indices of each batch to FOLDER/{its index}.json.
@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,16 @@ import psutil
 import stoker
 
 LENGTH, BATCH, EPOCHS = 115, 5, 2  # in rounds of 3 x 5, and of 2 x 5, something is left for the last one
-CONSUMERS = {"spawn": 3, "fork": 3, "killed-spawn": 3, "killed-fork": 3, "torch": 2, "jax": 2, "torchrun": 2}
+CONSUMERS = {
+    "spawn": 3,
+    "fork": 3,
+    "killed-spawn": 3,
+    "killed-fork": 3,
+    "torch": 2,
+    "late-torch": 2,
+    "torchrun": 2,
+    "jax": 2,
+}
 GONE_S = 5.0  # for the workers of a consumer that was killed, on a busy machine
 
 
@@ -125,7 +135,16 @@ def torch_spawn(folder: Path) -> None:
     torch_multiprocessing.spawn(consume_in_step, args=(folder, f"file://{folder}/meeting", 2), nprocs=2)
 
 
-def consume_in_step(index: int, folder: Path, meeting: str = "env://", count: int = -1) -> None:
+def late_torch_spawn(folder: Path) -> None:
+    """The loader is made, and asked for its length, before there is any group, as it is under Lightning."""
+    from torch import multiprocessing as torch_multiprocessing
+
+    loader = make("auto")
+    assert len(loader) == LENGTH // BATCH
+    torch_multiprocessing.spawn(consume_in_step, args=(folder, f"file://{folder}/meeting", 2, loader), nprocs=2)
+
+
+def consume_in_step(index: int, folder: Path, meeting: str = "env://", count: int = -1, loader: Any = None) -> None:
     """Every step is one together: were the numbers of batches not equal, one would wait in vain."""
     import torch
     import torch.distributed as dist
@@ -137,7 +156,11 @@ def consume_in_step(index: int, folder: Path, meeting: str = "env://", count: in
         dist.all_reduce(steps)
         assert steps.item() == step * dist.get_world_size()
 
-    consume(dist.get_rank(), make("auto"), folder, between)
+    consume(dist.get_rank(), make("auto") if loader is None else loader, folder, between)
+    with warnings.catch_warnings(record=True) as caught, make(None, workers=0) as unsharded:
+        warnings.simplefilter("always")
+        next(iter(unsharded))
+    assert [f"process {dist.get_rank()} of 2" in str(warning.message) for warning in caught] == [True]
     dist.destroy_process_group()
 
 
@@ -150,8 +173,10 @@ def jax_processes(folder: Path) -> None:
 def consume_in_jax(index: int, folder: Path, address: str) -> None:
     import jax
 
+    loader = make("auto")
+    assert len(loader) == LENGTH // BATCH  # which starts nothing in JAX, or the next line would be refused
     jax.distributed.initialize(address, 2, index)
-    consume(index, make("auto"), folder)
+    consume(index, loader, folder)
     jax.distributed.shutdown()
 
 
@@ -161,6 +186,7 @@ PROGRAMS = {
     "killed-spawn": partial(killed, "spawn"),
     "killed-fork": partial(killed, "fork"),
     "torch": torch_spawn,
+    "late-torch": late_torch_spawn,
     "torchrun": partial(consume_in_step, -1),
     "jax": jax_processes,
 }

@@ -53,11 +53,11 @@ def alone(index: int, count: int) -> list[list[list[int]]]:
 
 
 def needs(kind: str) -> Any:
-    module = {"torch": "torch", "torchrun": "torch", "jax": "jax"}.get(kind, "numpy")
+    module = {"torch": "torch", "late-torch": "torch", "torchrun": "torch", "jax": "jax"}.get(kind, "numpy")
     return pytest.param(kind, marks=pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed"))
 
 
-@pytest.mark.parametrize("kind", [needs(kind) for kind in ("spawn", "fork", "torch", "torchrun", "jax")])
+@pytest.mark.parametrize("kind", [needs(kind) for kind in ("spawn", "fork", "torch", "late-torch", "torchrun", "jax")])
 def test_together_they_get_each_sample_once_in_equally_many_batches(kind, tmp_path):
     run(kind, tmp_path)
     count = CONSUMERS[kind]

@@ -2,7 +2,8 @@
 
 - Exactly once, and the same stream on every backend and number of workers: ``conformance/test_streams.py``
 - What was prefetched is not lost, what was taken is not repeated, resharding: ``conformance/test_resume.py``
-- Errors keep their type and traceback, bad arguments fail in the constructor: ``conformance/test_errors.py``
+- Errors keep their type and traceback: ``conformance/test_errors.py``, ``conformance/test_awkward_errors.py``
+- Bad arguments fail in the constructor: ``conformance/test_arguments.py``
 - Nothing left behind: ``conftest.nothing_left_behind`` for every test, and ``lifecycle/``
 - Importing stoker starts nothing: ``test_public_api.py``
 - The others are here.
@@ -19,9 +20,12 @@ import numpy as np
 import psutil
 import pytest
 
+import stoker
 from stoker import Inline, Loader, Processes, Threads
-from stoker.engine import driver
+from stoker.memory.limits import mappings_allowed
+from stoker.workers import transport
 from tests.datasets import Rows
+from tests.items import works
 
 
 class Noise:
@@ -41,7 +45,7 @@ def checksum(batch) -> int:
 def test_exactly_once_each_sample_of_an_epoch_in_the_plans_order(backend):
     with Loader(Rows(103), 10, shuffle=True, workers=backend) as loader:
         order = [int(index) for batch in loader for index in batch[:, 0]]
-        plan = loader._flow.session.plan
+        plan = loader._session._agenda.plan
         assert order == [index for batch in plan.batches(0) for index in plan.indices(batch)]
     assert Counter(order) == Counter(range(103))
 
@@ -91,10 +95,10 @@ def test_a_batch_is_the_consumers_own_to_write_into(backend):
 
 def test_batches_held_beyond_the_limit_are_copies_and_stay_right(monkeypatch):
     """Contract: bounded memory. Slots are held up to a limit; what is held beyond it is copied out."""
-    monkeypatch.setattr(driver, "HELD_BYTES", 200_000)
+    monkeypatch.setattr(transport, "HELD_BYTES", 200_000)
     with Loader(Noise(), 10, workers=Processes(2)) as loader:
         held = list(loader)
-        slots = loader._flow.session._feed._driver._machine._slots
+        slots = loader.stats().slots
     assert slots <= 200_000 // 40_960 + 2 * 2 + 1
     assert len(held) == 30
     assert all(np.array_equal(batch[0], Noise()[10 * k]) for k, batch in enumerate(held))
@@ -106,7 +110,22 @@ def test_memory_is_bounded_by_slots_times_batch_size():
         for _ in range(3):
             for batch in loader:
                 checksum(batch)
-        assert loader._flow.session._feed._driver._machine._slots <= 2 * 3 + 2
+        assert loader.stats().slots <= 2 * 3 + 2
+
+
+def test_what_is_in_use_can_be_read_and_is_none_before_the_start_and_after_the_end():
+    loader = Loader(Noise(), 10, workers=Processes(2), prefetch=3)
+    assert (loader.stats().slots, loader.stats().units_under_way) == (0, 0)
+    with loader:
+        iterator = iter(loader)
+        held = [next(iterator), next(iterator)]
+        found = loader.stats()
+        assert found.slots_held == len(held)
+        assert found.slots_held < found.slots <= 2 * 3 + len(held)
+        assert 0 < found.units_under_way <= 2 * 3
+        assert found.workers_busy <= 2
+        del held
+    assert (loader.stats().slots, loader.stats().batches) == (0, 2)
 
 
 def test_descriptors_are_a_fixed_handful_however_many_batches_are_held():
@@ -181,3 +200,38 @@ def test_a_billion_samples_shuffle_in_no_time_and_no_memory():
         state = loader.state_dict()
         assert process.memory_info().rss - before < 100 * 2**20
     assert state["position"] == 64
+
+
+def mappings() -> int:
+    with open("/proc/self/maps") as maps:
+        return sum("memfd:stoker" in line for line in maps)
+
+
+@pytest.mark.parametrize("workers", [Inline(), Threads(2), Processes(2)], ids=repr)
+def test_held_results_are_copied_out_long_before_mappings_run_out(workers, monkeypatch):
+    """A process may have 65,530, and malloc fails with the next one. All loaders of a process share our part."""
+    monkeypatch.setattr("stoker.memory.mapping.mappings_allowed", lambda: 40 + before)
+    before = mappings()
+    with (
+        stoker.stream(works.rows, range(200), workers=workers) as one,
+        stoker.stream(works.rows, range(200), workers=workers) as other,
+    ):
+        held = [result for both in zip(one, other, strict=True) for result in both]
+        assert 30 < mappings() - before < 80  # some are under way, and some belong to the backend
+    assert [result.tolist() for result in held] == [works.rows(k // 2).tolist() for k in range(400)]
+
+
+def test_results_that_were_let_go_make_room_for_others():
+    """As many as were held before can be held again without a copy: their memory is still mapped."""
+    with stoker.stream(works.rows, range(1, 400), workers=Threads(2)) as results:
+        held = [next(results) for _ in range(100)]
+        before = mappings()
+        del held
+        held = [next(results) for _ in range(90)]
+        assert mappings() - before < 20  # some of the first are let go of late
+        assert not any(result.flags.owndata for result in held)
+
+
+def test_the_systems_own_limit_of_mappings_is_what_counts():
+    with open("/proc/sys/vm/max_map_count") as file:
+        assert mappings_allowed() == int(file.read()) // 4

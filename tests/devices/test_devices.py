@@ -86,7 +86,7 @@ def test_what_was_moved_ahead_does_not_count_as_taken(workers):
     def moved(**options) -> Loader:
         return Loader(Augmented(40), 5, shuffle=True, workers=workers, to_device=to_device, max_on_device=3, **options)
 
-    for step in range(1, 9):
+    for step in (1, 4, 7, 8):
         with moved() as loader:
             iterator = iter(loader)
             got = [next(iterator) for _ in range(step)]

@@ -52,4 +52,6 @@ def _modules() -> list[str]:
 def test_examples_in_docstrings_run(name):
     if name.startswith("stoker.bridges.to_"):
         pytest.importorskip(name.rpartition("_")[2])
+    if name == "stoker.batches":
+        pytest.importorskip("torch")
     assert not doctest.testmod(importlib.import_module(name)).failed

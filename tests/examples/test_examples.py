@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -33,8 +32,6 @@ def run(name: str) -> subprocess.CompletedProcess[str]:
     """In a session of its own: if it hangs, all its processes go."""
     launcher = TORCHRUN if name == "train_torch_ddp.py" else []
     surroundings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-    if shutil.which("clang") is None:
-        surroundings.setdefault("DEV", "PYTHON")  # tinygrad's CPU device needs clang
     with subprocess.Popen(
         [sys.executable, *launcher, str(EXAMPLES / name)],
         stdout=subprocess.PIPE,

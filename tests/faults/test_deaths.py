@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from stoker import Loader, Processes, WorkerDied
+from tests.children import nursery
 from tests.datasets import Augmented, Deadly, KilledOnce, Rows
-from tests.nursery import nursery
 from tests.streams import assert_same, epochs
 
 STARTS = ["nursery", "fork", "spawn"]
@@ -40,7 +40,7 @@ def test_a_batch_that_always_kills_its_worker_is_given_up_in_its_turn(start):
     with Loader(Deadly(40), 5, workers=Processes(2, start=start)) as loader:
         iterator = iter(loader)
         assert [int(next(iterator)[0, 0]) for _ in range(2)] == [0, 5]
-        with pytest.raises(WorkerDied, match=r"place 10 of epoch 0.*3 times.*exit code 3"):
+        with pytest.raises(WorkerDied, match=r"position 10 of epoch 0.*3 times.*exit code 3"):
             next(iterator)
         assert [int(batch[0, 0]) for batch in iterator] == [15, 20, 25, 30, 35]
 

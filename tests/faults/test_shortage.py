@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stoker import Loader, Processes, Threads
-from stoker.engine import driver
+from stoker.workers import transport
 from tests.faults.scarcity import cgroup, run
 
 MIB = 2**20
@@ -188,7 +188,7 @@ def test_a_sample_that_always_brings_the_oom_killer_is_an_error_with_figures(con
 @pytest.mark.parametrize("workers", [Threads(2), Processes(2), Processes(2, start="fork")], ids=repr)
 def test_slots_do_not_grow_beyond_the_cap_however_much_is_held(workers, monkeypatch):
     """160 MB are held, with a cap of 16 MB: the rest are copies."""
-    monkeypatch.setattr(driver, "HELD_BYTES", 16 * MIB)
+    monkeypatch.setattr(transport, "HELD_BYTES", 16 * MIB)
 
     class Big:
         def __len__(self):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import gc
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -30,9 +32,13 @@ def serving(*arguments: str, told: str) -> Iterator[int]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         try:
             found = next(filter(None, (re.search(told, line) for line in server.stdout)))
+            # A line for each request: one that nobody reads would be the server's last when the pipe is full.
+            reader = threading.Thread(target=collections.deque, args=(server.stdout, 0))
+            reader.start()
             yield int(found[1])
         finally:
             server.kill()
+            reader.join()
 
 
 def forget(system: Any) -> None:

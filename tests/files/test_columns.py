@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker import Chunks, Inline, Loader
-from stoker.collate import collate
-from stoker.collate.columns import made
+from stoker.collation import collate
+from stoker.collation.columns import made
 from stoker.errors import ChunkError
 from stoker.sources.files.columns import Columns, gathered, joined
 from stoker.testing import assert_same
@@ -29,7 +29,7 @@ def test_columns_are_taken_and_joined():
 
 def test_columns_that_fit_in_no_array_are_joined_as_lists():
     wide, narrow = Columns({None: np.ones((1, 2), int)}), Columns({None: np.ones((1, 1), int)})
-    assert Columns.joined([wide, narrow]).rows() == [[1, 1], [1]]
+    assert [row.tolist() for row in Columns.joined([wide, narrow]).rows()] == [[1, 1], [1]]
     assert Columns.joined([Columns({"x": np.array([True])}), Columns({"x": np.array([2])})]).columns["x"] == [True, 2]
 
 

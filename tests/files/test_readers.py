@@ -18,7 +18,9 @@ from PIL import Image
 
 from stoker.errors import ChunkError
 from stoker.sources.files.columns import Columns
+from stoker.sources.files.ragged import Nullable, Ragged
 from stoker.sources.files.readers import count_samples, read_chunk
+from stoker.sources.files.texts import Texts
 from tests.files.forms import COMPRESSIONS, FORMS, expected, npy, plain, rows, tar
 
 
@@ -123,7 +125,7 @@ def test_any_table_comes_back(tmp_path_factory, columns, form):
     assert count_samples(str(path)) == table.num_rows
 
 
-def test_numbers_become_arrays_and_the_rest_lists(tmp_path):
+def test_the_types_of_a_table_decide_what_becomes_of_its_columns(tmp_path):
     day = datetime.datetime(2024, 5, 1)
     table = pa.table(
         {
@@ -131,24 +133,34 @@ def test_numbers_become_arrays_and_the_rest_lists(tmp_path):
             "bool": [True, False],
             "time": pa.array([day, day], pa.timestamp("us")),
             "fixed": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2)),
-            "equal": [[[1], [2]], [[3], [4]]],
+            "equal": [[1, 2], [3, 4]],
             "ragged": [[1], [2, 3]],
             "null": [1, None],
             "inner null": [[1, None], [2, 3]],
             "word": pa.array(["a", "b"]).dictionary_encode(),
             "bytes": [b"a", b"b"],
+            "struct": [{"a": 1}, {"a": 2}],
         }
     )
     path = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(table, path)
     read = read_chunk(str(path))
-    arrays = {key: (column.dtype.str, column.shape) for key, column in read.columns.items() if type(column) is not list}
+    arrays = {key: (c.dtype.str, c.shape) for key, c in read.columns.items() if isinstance(c, np.ndarray)}
     assert arrays == {
         "int": ("<i2", (2,)),
         "bool": ("|b1", (2,)),
         "time": ("<M8[us]", (2,)),
         "fixed": ("<f4", (2, 2)),
-        "equal": ("<i8", (2, 2, 1)),
+    }
+    kinds = {key: type(column) for key, column in read.columns.items() if key not in arrays}
+    assert kinds == {
+        "equal": Ragged,
+        "ragged": Ragged,
+        "null": Nullable,
+        "inner null": Ragged,
+        "word": Texts,
+        "bytes": list,
+        "struct": Columns,
     }
     assert plain(read) == table.to_pylist()
 

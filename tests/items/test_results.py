@@ -141,13 +141,13 @@ def test_figures_count_items():
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"work": 5}, TypeError, "work=5: write a function"),
-        ({"items": 5}, TypeError, "items=5: write an iterable"),
+        ({"work": 5}, TypeError, "work=5: pass a function"),
+        ({"items": 5}, TypeError, "items=5: pass an iterable"),
         ({"workers": -1}, ValueError, "workers=-1"),
         ({"prefetch": 0}, ValueError, "prefetch=0"),
         ({"in_order": 1}, TypeError, "in_order=1"),
         ({"on_error": "ignore"}, ValueError, "on_error='ignore'"),
-        ({"on_error": "skip", "max_errors": 0.5}, TypeError, "max_errors=0.5: nobody knows"),
+        ({"on_error": "skip", "max_errors": 0.5}, TypeError, "max_errors=0.5: the number of items is not known"),
         ({"max_errors": 5}, ValueError, "needs on_error"),
         ({"timeout": 0}, ValueError, "timeout=0"),
         ({"to": "nampy"}, ValueError, "to='nampy'"),

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from stoker import ClosedError, Inline, Loader, Processes, Threads
+from tests.children import nursery
 from tests.datasets import Failing, Rows
-from tests.nursery import nursery
 
-COUNT = int(os.environ.get("STOKER_MANY_LOADERS", "60"))
+COUNT = int(os.environ.get("STOKER_MANY_LOADERS", "25"))
 FLAT_BYTES = 6 * 2**20  # what the allocator may add between the warm-up and the end
 FIRSTS = list(range(0, 40, 5))
 

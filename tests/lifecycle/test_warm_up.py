@@ -167,5 +167,5 @@ def test_a_closed_loader_is_not_warmed_up():
 
 @pytest.mark.parametrize("seconds", [-1, "3", True, math.nan])
 def test_seconds_are_a_number(seconds):
-    with Loader(Rows(40), 5) as loader, pytest.raises(ValueError, match="write a number of seconds"):
+    with Loader(Rows(40), 5) as loader, pytest.raises(ValueError, match="pass a number of seconds"):
         loader.warm_up(seconds)

@@ -95,3 +95,7 @@ def but(*left_out: int, n: int = 40) -> list[int]:
 
 def lines(file) -> list[dict]:
     return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def logged(caplog, words: str) -> list[str]:
+    return [record.getMessage() for record in caplog.records if words in record.getMessage()]

@@ -1,14 +1,11 @@
-"""Samples that fail are left out, just they: counted, limited, written down, and the same on every backend.
+"""Samples that fail are left out, just they: counted, limited, and the same on every backend.
 
-Those that kill their worker: ``test_fatal_samples.py``.
+Those that kill their worker: ``test_fatal_samples.py``; the file that they are written down in: ``test_quarantine.py``.
 """
 
 from __future__ import annotations
 
-import functools
 import json
-import logging
-import subprocess
 import sys
 from collections import Counter
 
@@ -18,16 +15,11 @@ import pytest
 from stoker import Inline, Loader, Threads, TooManyErrors
 from stoker.observe import ErrorPolicy
 from stoker.plan import Plan
-from stoker.sources import IndexedSource
 from tests.datasets import Failing, Rows
-from tests.observe.faults import Maker, Moody, Patchy, but, lines, take, taken
+from tests.observe.faults import Moody, Patchy, but, lines, logged, take, taken
 from tests.streams import assert_same, epochs, kept
 
 KINDS = ["value", "arguments", "unpicklable", "local", "os", "stop"]
-
-
-def logged(caplog, words: str) -> list[str]:
-    return [record.getMessage() for record in caplog.records if words in record.getMessage()]
 
 
 # Left out: just they, and everywhere alike
@@ -251,138 +243,13 @@ def test_only_the_first_few_are_logged_one_by_one(caplog):
     assert len(logged(caplog, "only every hundredth")) == 1
 
 
-# The file
-
-
-def test_each_sample_is_written_down_in_a_line_of_its_own(backend, tmp_path):
-    file = tmp_path / "q.jsonl"
-    dataset = functools.partial(Patchy, 40, bad=[3, 13, 14])
-    with Loader(dataset, 5, workers=backend, on_error="quarantine", quarantine=file) as loader:
-        for epoch in range(2):
-            assert taken(loader) == but(3, 13, 14)
-            assert len(lines(file)) == 3 * (epoch + 1)
-        plan = loader._flow.session.plan
-    places = {3: 0, 13: 10, 14: 10}
-    expected = [
-        {
-            "index": index,
-            "epoch": epoch,
-            "error": f"ValueError: sample {index} is bad",
-            "seed": plan.batch_seed(plan.batch(epoch, place)),
-            "dataset": {"make": "tests.observe.faults:Patchy", "args": [40], "kwargs": {"bad": [3, 13, 14]}},
-        }
-        for epoch in range(2)
-        for index, place in places.items()
-    ]
-    written = lines(file)
-    for record in written:
-        told = record.pop("traceback")
-        assert told.startswith("Traceback (most recent call last):\n")
-        assert told.endswith(f"ValueError: sample {record['index']} is bad\n")
-        assert "faults.py" in told
-    assert written == expected
-
-
-def test_what_was_made_ahead_and_not_taken_is_not_written_down(tmp_path):
-    file = tmp_path / "q.jsonl"
-    with Loader(Patchy(40, [3, 8]), 5, workers=2, on_error="quarantine", quarantine=file) as loader:
-        next(iter(loader))
-    assert [record["index"] for record in lines(file)] == [3]
-
-
-def test_by_default_it_lies_in_the_folder_where_the_loader_was_made(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with Loader(Patchy(40), 5, on_error="quarantine") as loader:
-        monkeypatch.chdir("/")
-        list(loader)
-    assert len(lines(tmp_path / "quarantine.jsonl")) == 1
-
-
-def test_a_good_dataset_makes_no_file(tmp_path):
-    file = tmp_path / "q.jsonl"
-    with Loader(Rows(40), 5, on_error="quarantine", quarantine=str(file)) as loader:
-        list(loader)
-    assert not file.exists()
-
-
-def test_any_text_makes_one_line_of_valid_json(tmp_path):
-    class Wild(Rows):
-        def __getitem__(self, index):
-            raise ValueError('two\nlines, \u2028 a "quote", \ud800 half a character, \x00 and ' + "x" * 100_000)
-
-    file = tmp_path / "q.jsonl"
-    with Loader(Wild(3), 1, on_error="quarantine", quarantine=file, max_errors=1.0) as loader:
-        list(loader)
-    content = file.read_bytes()
-    assert content.isascii()
-    assert content.count(b"\n") == 3
-    assert all("\ud800 half" in record["error"] for record in lines(file))
-
-
-def test_several_loaders_may_append_to_one_file_at_once(tmp_path):
-    file = tmp_path / "q.jsonl"
-    script = (
-        "import sys, stoker\n"
-        "from tests.observe.faults import Patchy\n"
-        "options = dict(on_error='quarantine', quarantine=sys.argv[1], max_errors=1.0, shard=(int(sys.argv[2]), 3))\n"
-        "with stoker.Loader(Patchy(600, range(600)), 4, **options) as loader:\n"
-        "    input()\n"
-        "    list(loader)\n"
-    )
-    command = [sys.executable, "-c", script, str(file)]
-    running = [subprocess.Popen([*command, str(shard)], stdin=subprocess.PIPE, text=True) for shard in range(3)]
-    for process in running:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in running:
-        process.communicate(timeout=60)
-        assert process.returncode == 0
-    assert Counter(record["index"] for record in lines(file)) == Counter(range(600))
-
-
-@pytest.mark.parametrize("kind", ["a folder", "no such folder", "a full disk"])
-def test_a_file_that_cannot_be_written_is_told_once_and_samples_are_skipped_all_the_same(kind, tmp_path, caplog):
-    file = {"a folder": tmp_path, "no such folder": tmp_path / "none" / "q.jsonl", "a full disk": "/dev/full"}[kind]
-    with Loader(Patchy(40, [3, 13, 33]), 5, workers=1, on_error="quarantine", quarantine=file) as loader:
-        assert taken(loader) == but(3, 13, 33)
-    (told,) = logged(caplog, f"cannot write to the quarantine file {file}: ")
-    assert "Samples are skipped all the same." in told
-    assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1
-
-
-def test_the_dataset_is_told_such_that_it_can_be_made_again_or_not_at_all():
-    here = "tests.observe.faults"
-
-    def references(dataset):
-        return IndexedSource.of(dataset).reference()
-
-    def made(name, *args, **kwargs):
-        return {"make": f"{here}:{name}", "args": list(args), "kwargs": kwargs}
-
-    assert references(Patchy) == made("Patchy")
-    assert references(functools.partial(Patchy, 4, bad=[1, 2])) == made("Patchy", 4, bad=[1, 2])
-    assert references(functools.partial(Maker.of, 4)) == made("Maker.of", 4)
-    assert references(but) == made("but")
-    only_its_type = {
-        "Patchy": [Patchy(), functools.partial(Patchy, bad=(1, 2)), functools.partial(Patchy, bad=list(range(5000)))],
-        "Maker": [Maker()],
-        "Maker.make": [Maker().make, functools.partial(Maker().make, 3)],
-    }
-    for name, datasets in only_its_type.items():
-        for dataset in datasets:
-            assert references(dataset) == {"type": f"{here}:{name}"}
-    assert references(lambda: Patchy())["type"].endswith("<lambda>")
-    assert references(np.arange(3)) == {"type": "numpy:ndarray"}
-    assert references(functools.partial(Patchy, bad={1: 2})) == {"type": f"{here}:Patchy"}
-
-
 # Arguments
 
 
 @pytest.mark.parametrize("limit", [-1, -0.1, 1.5, float("nan"), True, "3", [3]])
 def test_a_limit_that_is_none_is_refused(limit):
     with pytest.raises(
-        ValueError, match=r"max_errors=.*write a number of samples, or a share of them from 0\.0 to 1\.0"
+        ValueError, match=r"max_errors=.*pass a number of samples, or a share of them from 0\.0 to 1\.0"
     ):
         Loader(Rows(), on_error="skip", max_errors=limit)
 

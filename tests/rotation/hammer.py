@@ -1,4 +1,4 @@
-"""Processes and threads that hammer one carousel with tiny cells, while some of them are killed.
+"""Processes and threads that hammer one rotation_file with tiny cells, while some of them are killed.
 
 ``python -m tests.rotation.hammer SEED PLACES USES KILLS BATCHES`` prints the figures as JSON; ``wrong`` are samples
 that were not what their key says although they were held to be good.
@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from stoker.memory import anonymous_file
-from stoker.stores.carousel import Carousel
 from stoker.stores.locks import Locks
-from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import collect
+from stoker.stores.record_codec import RecordDecoder, RecordEncoder
+from stoker.stores.rotation_file import RotationFile
+from stoker.stores.shared_samples import collect
 
 _PROCESSES, _THREADS = 3, 2
 _KEYS = 24  # that are needed at the same time
@@ -42,7 +42,7 @@ def sample_of(key: int) -> Any:
 
 
 def copied(sample: Any) -> Any:
-    """As collating does: after this, nothing is read from the carousel any more."""
+    """As collating does: after this, nothing is read from the rotation_file any more."""
     if isinstance(sample, np.ndarray):
         return sample.copy()
     if isinstance(sample, dict):
@@ -80,26 +80,26 @@ class Hammer:
             self.tell(wrong=traceback.format_exc()[-2000:])
 
     def _work(self, chance: random.Random) -> None:
-        reader = SampleReader("pickle", copies=chance.random() < 0.3)
-        carousel = Carousel(self.file, self.places, SampleWriter("pickle"), reader, lambda: None)
+        reader = RecordDecoder("pickle", copies=chance.random() < 0.3)
+        rotation_file = RotationFile(self.file, self.places, RecordEncoder("pickle"), reader, lambda: None)
         making = Locks(os.open(f"/proc/self/fd/{self.makers}", os.O_RDWR | os.O_CLOEXEC))
         count = np.frombuffer(self.clock, np.int64)
         while True:
             count[0] += 1
             base = int(count[0]) // _PER_STEP
             keys = [base + chance.randrange(min(_KEYS, self.places)) for _ in range(chance.randrange(1, 8))]
-            again = self._batch(carousel, keys, making)
+            again = self._batch(rotation_file, keys, making)
             self.tell(again=again)
 
-    def _batch(self, carousel: Carousel, keys: list[int], making: Locks) -> int:
+    def _batch(self, rotation_file: RotationFile, keys: list[int], making: Locks) -> int:
         """Reads a batch until it was good. Gives how often it was not."""
         again = 0
         while True:
-            carousel.begin()
-            found = collect(carousel, keys, lambda key: self._make(key, making), lambda: None).samples
+            rotation_file.begin()
+            found = collect(rotation_file, keys, lambda key: self._make(key, making), lambda: None).samples
             got = {key: copied(found[key]) for key in keys}
             unique, uses = np.unique(keys, return_counts=True)
-            if carousel.count(unique.tolist(), uses, np.full(len(unique), self.uses)):
+            if rotation_file.count(unique.tolist(), uses, np.full(len(unique), self.uses)):
                 break
             again += 1
         for key in keys:

@@ -1,4 +1,4 @@
-"""Kills a worker at each line of the carousel, one after the other, and looks at what is left.
+"""Kills a worker at each line of the rotation, one after the other, and looks at what is left.
 
 ``python -m tests.rotation.lines`` prints the number of lines as JSON, and what was ``wrong``. It is a process of its
 own, as a small one forks quickly.
@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from stoker.memory import anonymous_file
-from stoker.stores.carousel import Carousel
-from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import collect
+from stoker.stores.record_codec import RecordDecoder, RecordEncoder
+from stoker.stores.rotation_file import RotationFile
+from stoker.stores.shared_samples import collect
 from tests.rotation.stepping import die_at
 
 _PLACES, _USES, _PAGE = 6, 2, 4096
 
 
-def open_one(file: int) -> Carousel:
-    return Carousel(file, _PLACES, SampleWriter("pickle"), SampleReader("pickle", copies=True), lambda: None)
+def open_one(file: int) -> RotationFile:
+    return RotationFile(file, _PLACES, RecordEncoder("pickle"), RecordDecoder("pickle", copies=True), lambda: None)
 
 
 def sample_of(key: int) -> Any:
@@ -32,11 +32,11 @@ def sample_of(key: int) -> Any:
     return {"key": key, "data": np.full(_PAGE * (key + 1) - 1000, key, np.uint8)}
 
 
-def use(carousel: Carousel, keys: list[int]) -> None:
+def use(rotation_file: RotationFile, keys: list[int]) -> None:
     """Once; and they are what they should be."""
-    carousel.begin()
-    found = collect(carousel, keys, sample_of, lambda: None).samples
-    assert carousel.count(keys, np.ones(len(keys)), np.full(len(keys), _USES))
+    rotation_file.begin()
+    found = collect(rotation_file, keys, sample_of, lambda: None).samples
+    assert rotation_file.count(keys, np.ones(len(keys)), np.full(len(keys), _USES))
     for key in keys:
         assert found[key]["key"] == key
         assert (found[key]["data"] == key).all()
@@ -48,9 +48,9 @@ def live_until(file: int, line: int) -> bool:
     if pid == 0:
         try:
             die_at(line, lambda where: True)
-            carousel = open_one(file)
+            rotation_file = open_one(file)
             for keys in ([0, 1], [1, 2], [0, 2], [3, 7]):
-                use(carousel, keys)
+                use(rotation_file, keys)
         except BaseException:
             os._exit(1)
         os._exit(0)
@@ -67,8 +67,8 @@ def look_at(file: int) -> None:
     for keys in ([8, 7, 6], [5, 4, 3], [9, 10, 11]):
         use(other, keys)
     use(one, [9, 10, 11])
-    for carousel in (one, other):
-        carousel.close()
+    for rotation_file in (one, other):
+        rotation_file.close()
     assert os.fstat(file).st_blocks * 512 <= (_PLACES + 2) * _PAGE * 13 + 8 * _PAGE
 
 

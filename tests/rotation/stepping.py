@@ -1,4 +1,4 @@
-"""A death at any line of the protocol: a worker counts the lines of the carousel that it goes through."""
+"""A death at any line of the protocol: a worker counts the lines of the rotation that it goes through."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from stoker.stores import carousel, membership, rotation_store, shelf
+from stoker.stores import claims, membership, rotation_file, rotation_store, shared_samples
 from tests.datasets import Augmented
 
-_FILES = {module.__file__ for module in (carousel, membership, rotation_store, shelf)}
+_FILES = {module.__file__ for module in (claims, rotation_file, membership, rotation_store, shared_samples)}
 
 
 def die_at(line: int, may_die: Callable[[str], bool]) -> None:

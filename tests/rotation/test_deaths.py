@@ -13,13 +13,13 @@ import pytest
 
 from stoker import Cache, Loader, Processes, Rotation, WorkerDied
 from stoker.testing import assert_survives
+from tests.children import nursery
 from tests.datasets import Augmented, Rows
 from tests.faults import test_matrix as matrix
-from tests.nursery import nursery
 from tests.rotation.stepping import Stepping
 from tests.streams import assert_same, epochs
 
-pytestmark = pytest.mark.timeout(60)  # a hang is a failure
+pytestmark = [pytest.mark.timeout(120), pytest.mark.cold_nursery]  # a hang is a failure; it is killed here
 
 STARTS = ["nursery", "fork"]  # a spawned one works as they do
 LINES = 1500  # of the stores, roughly, that a worker goes through in two epochs of ``walk``

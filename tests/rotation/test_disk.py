@@ -98,7 +98,10 @@ FULL = """
             found = Counter(number(row) for batch in loader for row in batch)
             assert sorted(found.items()) == [(k, 3) for k in range(64)], found
 """
-WORDS = "the rotation: no room for more samples, so some are made again for each use. Write a smaller Rotation(size)\n"
+WORDS = (
+    "the rotation: there is no room for more samples, so some are made again for each use. "
+    "Pass a smaller Rotation(size=...)\n"
+)
 
 
 @pytest.mark.parametrize("size", ["1m", "8k"], ids=["room for some", "room for none"])

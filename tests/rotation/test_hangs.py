@@ -49,7 +49,9 @@ def test_one_hang_costs_one_worker_though_others_wait_for_it(how, start, tmp_pat
     with Loader(dataset, 4, workers=Processes(4, start=start), rotation=KEPT, timeout=0.5) as loader:
         assert_same(epochs(loader, 2), wanted())
     (line,) = [record.getMessage() for record in caplog.records]
-    assert re.search(r"a timeout: it took more than 0.5 s over the batch .* of epoch 0 \((samples )?.*\b4\b", line)
+    assert re.search(
+        r"a timeout: it took more than 0.5 s while working on the batch .* of epoch 0 \((samples )?.*\b4\b", line
+    )
 
 
 class Stuck(Rows):

@@ -22,13 +22,13 @@ from stoker import Cache, Loader, Rotation
         ({"times": True}, r"times=True.*2 or more"),
         ({"times": "3"}, r"times='3'.*2 or more"),
         ({"times": None}, r"times=None.*2 or more"),
-        ({"times": 2, "size": 0}, r"size=0.*how many samples rotate at the same time, or None for all"),
+        ({"times": 2, "size": 0}, r"size=0.*how many samples rotate at the same time, 1 or more, or None for all"),
         ({"times": 2, "size": -1}, r"size=-1"),
         ({"times": 2, "size": 2.5}, r"size=2.5"),
         ({"times": 2, "size": False}, r"size=False"),
-        ({"times": 2, "medium": "tape"}, r"medium='tape'.*write one of 'memory', 'disk'"),
-        ({"times": 2, "medium": None}, r"medium=None.*write one of"),
-        ({"times": 2, "medium": ["disk"]}, r"medium=\['disk'\].*write one of"),
+        ({"times": 2, "medium": "tape"}, r"medium='tape'.*pass one of 'memory', 'disk'"),
+        ({"times": 2, "medium": None}, r"medium=None.*pass one of"),
+        ({"times": 2, "medium": ["disk"]}, r"medium=\['disk'\].*pass one of"),
         ({"times": 2, "medium": "disk"}, r"medium='disk', path=None.*a path with \"disk\" only"),
         ({"times": 2, "path": "."}, r"medium='memory', path='.'.*a path with \"disk\" only"),
         ({"times": 2, "medium": "disk", "path": "no/such/folder"}, r"no/such/folder.*there is no such folder; make it"),
@@ -58,12 +58,12 @@ def test_a_relative_path_is_that_of_the_moment(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("wrong", [3, "memory", {"times": 2}, Rotation], ids=repr)
 def test_something_else_in_its_place_is_an_error(wrong):
-    with pytest.raises(TypeError, match=r"write stoker.Rotation\(times, ...\)"):
+    with pytest.raises(TypeError, match=r"pass stoker.Rotation\(times, ...\)"):
         Loader(np.arange(4), 2, rotation=wrong)
 
 
 def test_cache_and_rotation_together_are_refused_with_a_word_on_which_to_take(tmp_path):
-    with pytest.raises(ValueError, match=r"do not go together.*the whole dataset, use the cache.*else the rotation"):
+    with pytest.raises(ValueError, match=r"do not go together.*the whole dataset, use the cache.*use the rotation"):
         Loader(np.arange(4), 2, cache=Cache(tmp_path), rotation=Rotation(2))
 
 

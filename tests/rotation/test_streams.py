@@ -21,7 +21,7 @@ from tests.datasets import Augmented, Forest, Growing, Ragged, Rows
 from tests.rotation.datasets import Counted, Fresh, Particular, Various, as_list, calls, pickled, spoil
 from tests.streams import assert_same, epochs
 
-pytestmark = pytest.mark.timeout(60)  # a hang is a failure
+pytestmark = pytest.mark.timeout(120)  # a hang is a failure
 
 MEDIA = ["memory", "disk"]
 
@@ -222,7 +222,7 @@ def test_each_sample_comes_just_so_often_from_threads(tmp_path, shape, count):
     check_multiset(shape, Threads(count), tmp_path)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(shapes(), st.integers(1, 4))
 def test_each_sample_comes_just_so_often_from_forks(tmp_path, shape, count):
     check_multiset(shape, Processes(count, start="fork"), tmp_path)

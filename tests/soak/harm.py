@@ -101,6 +101,6 @@ def nurseries() -> list[int]:
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-            if "nursery import main" in " ".join(child.cmdline()):
+            if "stoker.workers.processes.nursery_process" in " ".join(child.cmdline()):
                 found.append(child.pid)
     return found

@@ -138,17 +138,18 @@ def test_a_short_soak_finds_nothing_wrong(tmp_path):
 )
 def test_a_soak_fails_if_something_goes_wrong(tmp_path, name, deed):
     sabotage = f"""
-        from stoker import Inline, Loader
-        take, taken = Loader._take, [0]
+        from stoker import Inline
+        from stoker.loader import Iteration
+        take, taken = Iteration.__next__, [0]
 
         def bad(self):
             batch = take(self)
             taken[0] += 1
-            if taken[0] % 20 == 19 and not isinstance(self._flow.session._settings.workers, Inline):
+            if taken[0] % 20 == 19 and not isinstance(self._session._settings.workers, Inline):
                 {deed}
             return batch
 
-        Loader._take = bad
+        Iteration.__next__ = bad
     """
     code, figures = soak(tmp_path, "--minutes", "0.02", "--seed", "3", "--kind", "killed", sabotage=sabotage)
     assert figures[name] > 0

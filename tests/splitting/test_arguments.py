@@ -157,3 +157,41 @@ def test_errors_show_no_secrets_of_a_url(tmp_path):
     with pytest.raises(ValueError, match="does not exist") as raised:
         stoker.split("memory://user:secret@none/a.txt?token=secret", tmp_path / "chunks", count=5)
     assert "secret" not in str(raised.value)
+
+
+# Files that somebody else has put there
+
+
+def test_a_link_in_the_place_of_a_file_that_is_being_written_is_not_followed(tmp_path):
+    precious, into = tmp_path / "precious", tmp_path / "into"
+    precious.write_text("mine")
+    (tmp_path / "big.txt").write_text("one\ntwo\nthree\n")
+    into.mkdir()
+    for name in (".big-00000.txt.part", ".split.json.part"):
+        (into / name).symlink_to(precious)
+    chunks = stoker.split(tmp_path / "big.txt", into, count=2)
+    assert [chunk.read_text() for chunk in chunks] == ["one\ntwo\n", "three\n"]
+    assert precious.read_text() == "mine"
+    assert not any(path.is_symlink() for path in into.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_manifest_that_is_no_file_is_an_error_and_no_wait(kind, tmp_path):
+    (tmp_path / "big.txt").write_text("one\n")
+    into = tmp_path / "into"
+    into.mkdir()
+    if kind == "pipe":
+        os.mkfifo(into / ".split.json")
+    else:
+        (into / ".split.json").symlink_to(tmp_path / "big.txt")
+    with pytest.raises(ValueError, match=r"\.split\.json is not what split has written there: it is a"):
+        stoker.split(tmp_path / "big.txt", into, count=2)
+
+
+def test_chunks_are_for_those_alone_who_may_read_the_source(tmp_path):
+    source = tmp_path / "big.txt"
+    source.write_text("one\ntwo\n")
+    for bits in (0o600, 0o640, 0o644):
+        source.chmod(bits)
+        for chunk in stoker.split(source, tmp_path / f"into{bits}", count=1):
+            assert chunk.stat().st_mode & 0o777 & ~bits == 0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stoker import Cache, Inline, Loader
-from stoker.stores.inventory import Findings, shelved, verify
+from stoker.stores.cache_inventory import Findings, list_generations, verify
 from stoker.workers.randomness import seed_generators
 from tests.streams import kept
 
@@ -81,7 +81,7 @@ def files(path: Any) -> list[str]:
 
 def verified(path: Any) -> list[Findings]:
     """What a full check of each generation finds."""
-    return [verify(one.path, lambda nbytes: None) for one in shelved(str(path))]
+    return [verify(one.path, lambda nbytes: None) for one in list_generations(str(path))]
 
 
 def assert_whole(path: Any, n: int) -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
 from stoker.plan import Batch, Plan
-from stoker.stores.table import ENTRY, HEADER, HEADER_BYTES, READY
+from stoker.stores.cache_layout import ENTRY, HEADER, HEADER_BYTES
+from stoker.stores.claims import READY
 from tests.stores.caching import Counted, assert_whole, calls, expected, once
 from tests.streams import assert_same, epochs
 
@@ -120,7 +121,7 @@ def test_a_bit_of_a_sample_or_its_entry_is_found_and_the_sample_made_again(where
         assert_same(read(path, log, Inline()), [due])
         assert calls(log) == {index: 1}
         (line,) = caplog.messages
-        assert line == f"the cache {path}: sample {index} is damaged (its checksum is wrong), and is made again"
+        assert line == f"the cache {path}: sample {index} is damaged (its checksum is wrong) and is made again"
         assert_whole(path, N)
         shutil.copy(sound, file), log.unlink(), caplog.clear()
 
@@ -153,7 +154,7 @@ def test_a_bit_of_the_header_costs_no_sample(path, file, due, log, caplog):
             assert_same(read(path, log, Inline()), [due])
             assert calls(log) == {}
             assert [re.sub(".*: ", "", line) for line in caplog.messages] == (
-                ["its header is damaged, and is written anew"] if name in CONSTANT else []
+                ["its header is damaged and is written again"] if name in CONSTANT else []
             )
             assert_whole(path, N)
             shutil.copy(sound, file), caplog.clear()

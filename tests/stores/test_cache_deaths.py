@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
-from stoker.stores import generation, locks
-from stoker.stores.folder import IN_USE
-from stoker.stores.inventory import Findings
+from stoker.stores import cache_file, locks
+from stoker.stores.cache_folder import IN_USE
+from stoker.stores.cache_inventory import Findings
 from stoker.testing import chaos
 from tests.stores.caching import Counted, assert_whole, calls, expected, verified
 from tests.streams import assert_same, epochs, kept
@@ -165,9 +165,9 @@ def killed_at(step: int, monkeypatch) -> None:
         return call
 
     monkeypatch.setattr(locks.fcntl, "fcntl", counted(locks.fcntl.fcntl))
-    monkeypatch.setattr(generation.os, "pwrite", counted(os.pwrite))
-    monkeypatch.setattr(generation.os, "posix_fallocate", counted(os.posix_fallocate))
-    monkeypatch.setattr(generation.os, "fstat", counted(os.fstat))
+    monkeypatch.setattr(cache_file.os, "pwrite", counted(os.pwrite))
+    monkeypatch.setattr(cache_file.os, "posix_fallocate", counted(os.posix_fallocate))
+    monkeypatch.setattr(cache_file.os, "fstat", counted(os.fstat))
 
 
 def test_killed_at_each_step_of_filling_it_is_never_torn_and_nobody_waits_for_the_dead(path, log, monkeypatch):

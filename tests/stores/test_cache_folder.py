@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from stoker import Cache, CacheError, Inline, Loader, Processes, Rotation, Threads
+from stoker.stores.cache_folder import FORMAT
 from tests.datasets import Forest, Pair, Record, Rows
 from tests.stores.caching import Counted, assert_whole, calls, expected, files, once
 from tests.streams import assert_same, epochs
@@ -29,7 +30,9 @@ def fill(dataset, **how):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
-    "other", [Counted(13), Counted(12, width=5), functools.partial(Counted, 12), Rows(12), np.arange(12)], ids=repr
+    "other",
+    [Counted(13), Counted(12, width=5), functools.partial(Counted, 12), Rows(12), np.arange(12)],
+    ids=["longer", "wider", "a factory", "another class", "an array"],
 )
 def test_another_dataset_is_an_error_in_the_constructor_that_names_both(other, workers, path):
     fill(Counted(12), path=path)
@@ -51,10 +54,25 @@ def test_another_version_is_another_dataset(one, other, path):
     assert fill(Counted(12), path=path, version=one)
 
 
+class Unkept(Rows):
+    """Keeps nothing that would tell how long it is."""
+
+    def __init__(self, n):
+        self.__n = n
+
+    def __reduce__(self):
+        return Unkept, (12,)
+
+    def __len__(self):
+        return self.__n
+
+    def __getitem__(self, index):
+        return np.full(4, index)
+
+
 def test_another_length_of_what_seems_the_same_dataset_is_an_error(path):
-    """It keeps nothing that would tell."""
-    fill(Rows(12), path=path)
-    with Loader(Rows(13), 4, cache=Cache(path)) as loader:
+    fill(Unkept(12), path=path)
+    with Loader(Unkept(13), 4, cache=Cache(path)) as loader:
         with pytest.raises(CacheError, match=r"is a cache of 12 samples and this dataset has 13: give Cache another"):
             next(iter(loader))
     assert_whole(path, 12)
@@ -69,8 +87,8 @@ def test_another_codec_is_an_error(path):
 def test_another_format_is_an_error(path):
     fill(Counted(12), path=path)
     about = path / "about.json"
-    about.write_text(about.read_text().replace('"stoker_cache": 1', '"stoker_cache": 99'))
-    with pytest.raises(CacheError, match="is a cache of format 99, not 1"):
+    about.write_text(about.read_text().replace(f'"stoker_cache": {FORMAT}', '"stoker_cache": 99'))
+    with pytest.raises(CacheError, match=f"is a cache of format 99, not {FORMAT}"):
         Loader(Counted(12), 4, cache=Cache(path))
 
 
@@ -191,7 +209,7 @@ def test_with_codec_pickle_any_sample_is_kept(dataset, workers, path):
 )
 def test_without_it_they_are_refused_with_the_remedy(dataset, told, workers, path):
     with Loader(dataset, 4, workers=workers, cache=Cache(path)) as loader:
-        with pytest.raises(TypeError, match=f'{told}: a store keeps .*write codec="pickle"'):
+        with pytest.raises(TypeError, match=f'{told}: a store keeps .*pass codec="pickle"'):
             next(iter(loader))
 
 

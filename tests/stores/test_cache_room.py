@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
-from stoker.stores.folder import holding
+from stoker.stores.cache_folder import holding
 from tests.faults.scarcity import run
 from tests.stores.caching import Counted, Watch, assert_whole, calls, expected, files, nbytes, once, verified
 from tests.streams import assert_same, epochs
@@ -36,7 +36,7 @@ def test_what_fits_is_kept_and_the_rest_made_each_time(backend, path, log, caplo
     assert found.damaged == []
     assert sum(count == 1 for count in made.values()) == found.sound
     (line,) = caplog.messages
-    assert line == f"the cache {path}: it has reached max_bytes: what is not in it is made as without a cache"
+    assert line == f"the cache {path}: it has reached max_bytes. Samples that are not in it are made by the dataset"
 
 
 def nbytes_at_once(path):
@@ -119,7 +119,7 @@ WORKERS = ["Inline()", "Threads(2)", "Processes(2)", "Processes(2, start='fork')
 
 HEARING = """
 import logging
-from stoker.stores.inventory import shelved, verify
+from stoker.stores.cache_inventory import list_generations, verify
 
 lines = []
 class Ear(logging.Handler):
@@ -144,8 +144,8 @@ def test_on_a_full_disk_it_goes_on_uncached_and_says_so_once(disk, workers):
             for _ in range(3):
                 numbers = [number(row) for batch in loader for row in batch]
                 assert numbers == list(range(40)), numbers
-            assert len(lines) == 1 and "No space left on device: what is not in it is made" in lines[0], lines
-        (one,) = shelved(path + "/cache")
+            assert len(lines) == 1 and "No space left on device. Samples that are not in it are made" in lines[0], lines
+        (one,) = list_generations(path + "/cache")
         found = verify(one.path, lambda nbytes: None)
         assert found.damaged == [] and 10 <= found.sound < 16, found
         print("right")
@@ -162,13 +162,13 @@ def test_a_disk_that_is_full_from_the_start(disk, workers):
         with Loader(Big(6), 2, workers={workers}, cache=cache) as loader:
             for _ in range(2):
                 assert [number(row) for batch in loader for row in batch] == list(range(6))
-            assert len(lines) == 1 and "No space left on device: samples are made as without a cache" in lines[0], lines
+            assert len(lines) == 1 and "No space left on device. Samples are made by the dataset" in lines[0], lines
             os.unlink(path + "/other")
             for _ in range(3):
                 assert [number(row) for batch in loader for row in batch] == list(range(6))
         with Loader(Big(6), 2, cache=cache) as loader:  # what was kept as soon as there was room
             assert [number(row) for batch in loader for row in batch] == list(range(6))
-        (one,) = shelved(path + "/cache")
+        (one,) = list_generations(path + "/cache")
         print(one.kept)
     """
     assert ran(code, *disk) == "6\n"

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
-from stoker.stores.inventory import shelved
+from stoker.stores.cache_inventory import list_generations
 from tests.stores.caching import Counted, assert_whole, calls, expected, files, once
 from tests.streams import assert_same, kept
 
@@ -118,6 +118,6 @@ def test_forked_workers_of_another_loader_keep_no_generation_in_use(path):
         list(one)
         with Loader(Counted(12), 4, workers=Processes(2, start="fork")) as other:
             list(other)
-            assert [generation.in_use for generation in shelved(str(path))] == [True]
+            assert [generation.in_use for generation in list_generations(str(path))] == [True]
             one.close()
-            assert [generation.in_use for generation in shelved(str(path))] == [False]
+            assert [generation.in_use for generation in list_generations(str(path))] == [False]

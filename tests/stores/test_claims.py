@@ -9,10 +9,11 @@ import threading
 import numpy as np
 import pytest
 
-from stoker.stores.folder import holding
-from stoker.stores.generation import Generation
-from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Abandoned, collect
+from stoker.stores.cache_file import CacheFile
+from stoker.stores.cache_folder import holding
+from stoker.stores.claims import Abandoned
+from stoker.stores.record_codec import RecordDecoder, RecordEncoder
+from stoker.stores.shared_samples import collect
 from tests.stores.caching import verified
 
 N = 8
@@ -25,13 +26,13 @@ def opened(path):
     (path / "lock").touch()
     with contextlib.ExitStack() as stack:
 
-        def open_it() -> Generation:
+        def open_it() -> CacheFile:
             with holding(str(path)):
-                made = Generation(
+                made = CacheFile(
                     str(path / "all.samples"),
                     N,
-                    SampleWriter("safe"),
-                    SampleReader("safe", copies=False),
+                    RecordEncoder("safe"),
+                    RecordDecoder("safe", copies=False),
                     lambda: contextlib.nullcontext(math.inf),
                     math.inf,
                     told.append,
@@ -135,15 +136,15 @@ def test_one_key_may_be_asked_for_several_times_at_once(opened):
 
 
 def test_what_was_given_up_is_free_at_once_and_what_it_still_puts_counts_for_nothing(opened, path):
-    haunted, other = opened(), opened()
-    claims = haunted.claiming([1, 2])
+    abandoned, other = opened(), opened()
+    claims = abandoned.claiming([1, 2])
     claims.__enter__()
-    haunted.put(1, np.full(3, 77))
-    haunted.abandon()
+    abandoned.put(1, np.full(3, 77))
+    abandoned.abandon()
     assert_equal(fill(other, [1, 2]), {1: np.full(3, 1), 2: np.full(3, 2)})
-    haunted.put(2, np.full(3, 77))
+    abandoned.put(2, np.full(3, 77))
     claims.__exit__(None, None, None)
-    for one in (haunted, other, opened()):
+    for one in (abandoned, other, opened()):
         assert_equal(one.look([1, 2]), {1: np.full(3, 1), 2: np.full(3, 2)})
     (found,) = verified(path)
     assert (found.sound, found.damaged) == (2, [])
@@ -151,9 +152,9 @@ def test_what_was_given_up_is_free_at_once_and_what_it_still_puts_counts_for_not
 
 def test_who_was_given_up_claims_nothing_more(opened):
     """If it hung once more, nobody would end it, and others would wait for ever."""
-    haunted, other = opened(), opened()
-    haunted.abandon()
-    with pytest.raises(Abandoned), haunted.claiming([1]):
+    abandoned, other = opened(), opened()
+    abandoned.abandon()
+    with pytest.raises(Abandoned), abandoned.claiming([1]):
         raise AssertionError("it has claimed")
     with other.claiming([1]) as (mine, waits_for):
         assert (mine, waits_for) == ([1], None)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from stoker.memory import Mapping
+from stoker.memory import MappedFile
 from stoker.stores.locks import Locks
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork")  # of JAX, if an earlier test has loaded it
@@ -133,7 +133,7 @@ def test_processes_exclude_each_other(opened, tmp_path):
 def test_what_is_mapped_keeps_the_locks_of_a_file_that_was_closed_unless_they_are_released(opened, tmp_path):
     (tmp_path / "file").write_bytes(bytes(4096))
     fd = os.open(tmp_path / "file", os.O_RDWR)
-    locks, mapping = Locks(fd), Mapping(fd, 4096)
+    locks, mapping = Locks(fd), MappedFile(fd, 4096)
     locks.take(1)
     locks.take(2, shared=True)
     locks.release_all()

@@ -7,7 +7,7 @@ import pytest
 
 from stoker import Cache, Inline, Loader, Processes, Threads
 from stoker.stores.fingerprint import describe
-from tests.stores.test_samples import CODECS, leaf, read_back, read_crafted
+from tests.stores.test_record_codec import CODECS, leaf, read_back, read_crafted
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -97,7 +97,7 @@ def test_what_was_lost_is_told_from_what_changed():
 
 def test_mistakes_of_the_caller_are_told():
     with loader() as used:
-        with pytest.raises(TypeError, match=r"make_loader is <.*Loader.*lambda: Loader"):
+        with pytest.raises(TypeError, match=r"make_loader is Loader\(.*lambda: Loader"):
             assert_deterministic(used)
         with pytest.raises(ValueError, match="the same loader twice"):
             assert_deterministic(lambda: used)

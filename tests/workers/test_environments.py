@@ -91,23 +91,23 @@ def test_it_is_a_value_like_the_other_options():
 
 @pytest.mark.parametrize("start", ["nursery", "fork"])
 def test_only_a_fresh_interpreter_has_nothing_imported(start):
-    with pytest.raises(ValueError, match=f"start='{start}', environments=.*Write start=\"spawn\""):
+    with pytest.raises(ValueError, match=f"start='{start}', environments=.*Pass start=\"spawn\""):
         Processes(1, start=start, environments=[{NAME: "first"}])
 
 
 @pytest.mark.parametrize(
     ("environments", "kind", "words"),
     [
-        ([], ValueError, r"environments=\[0 in all\]\): write one dict for each worker"),
+        ([], ValueError, r"environments=\[0 in all\]\): pass one dict for each worker"),
         ([{}], ValueError, r"Processes\(2, environments=\[1 in all\]\)"),
         ([{}, {}, {}], ValueError, "3 in all"),
-        ({NAME: "first"}, TypeError, "write a list of dicts"),
-        ("ab", TypeError, "write a list of dicts"),
-        (iter([{}, {}]), TypeError, "write a list of dicts"),
-        ([{}, None], TypeError, "None ...]\\): write a dict of variables"),
-        ([{}, ["A=1"]], TypeError, "write a dict of variables"),
-        ([{}, {"A": 1}], TypeError, "{'A': 1} ...]\\): write both as strings"),
-        ([{}, {1: "A"}], TypeError, "write both as strings"),
+        ({NAME: "first"}, TypeError, "pass a list of dicts"),
+        ("ab", TypeError, "pass a list of dicts"),
+        (iter([{}, {}]), TypeError, "pass a list of dicts"),
+        ([{}, None], TypeError, "None ...]\\): pass a dict of variables"),
+        ([{}, ["A=1"]], TypeError, "pass a dict of variables"),
+        ([{}, {"A": 1}], TypeError, "{'A': 1} ...]\\): pass both as strings"),
+        ([{}, {1: "A"}], TypeError, "pass both as strings"),
         ([{}, {"A=B": "1"}], ValueError, "no variable can be that"),
         ([{}, {"": "1"}], ValueError, "no variable can be that"),
         ([{}, {"A": "1\0"}], ValueError, "no variable can be that"),

@@ -1,7 +1,8 @@
 """From a batch of numpy views to the arrays of a framework, and on to a device.
 
-One file a framework, imported with the first batch; ``conveyor`` moves batches ahead. May import ``collate``. Knows
-nothing of workers or slots, only that a batch's memory is reused once the last numpy view of it is gone.
+One file a framework, imported with the first batch, or by the constructor if there is a device to check;
+``conveyor`` moves batches ahead. May import ``collate``, and of ``sources`` the forms of columns. Knows nothing of
+workers or slots, only that a batch's memory is reused once the last numpy view of it is gone.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 from stoker.bridges.conveyor import Conveyor, InFlight, landed
 
-__all__ = ["Bridge", "Conveyor", "Framework", "InFlight", "Move", "bridge", "goes_elsewhere", "landed"]
+__all__ = ["Bridge", "Conveyor", "Framework", "InFlight", "Move", "arrow_first", "bridge", "goes_elsewhere", "landed"]
 
-Framework = Literal["numpy", "torch", "jax", "tensorflow", "tinygrad"]
+Framework = Literal["numpy", "torch", "jax", "tensorflow", "tinygrad", "arrow"]
+_ON_THE_CPU = ("numpy", "arrow")
+_PACKAGES = {"arrow": ("pyarrow", "files")}  # what is imported, and what is installed, where it has another name
+
+
+def _room(framework: Framework) -> Any:
+    return importlib.import_module(f"{__name__}.to_{framework}")
 
 
 @dataclass(frozen=True)
@@ -28,8 +35,7 @@ class Bridge:
     device: Any = None
 
     def __call__(self, batch: Any) -> Any:
-        room = importlib.import_module(f"{__name__}.to_{self.framework}")
-        return room.convert(batch, self.device)
+        return _room(self.framework).convert(batch, self.device)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,15 @@ def _takes_device(to_device: Callable[..., Any], device: Any) -> bool:
     return True
 
 
+def arrow_first(bridge: Callable[[Any], Any] | None) -> tuple[Bridge | None, Callable[[Any], Any] | None]:
+    """The part of a bridge that makes record batches, if it does, and what is left: columns need not become lists for
+    it, and many batches at once are quicker to convert than each by itself."""
+    before = bridge.before if isinstance(bridge, Move) else bridge
+    if not isinstance(before, Bridge) or before.framework != "arrow":
+        return None, bridge
+    return before, replace(bridge, before=None) if isinstance(bridge, Move) else None
+
+
 def goes_elsewhere(device: Any, to_device: Callable[..., Any] | None) -> bool:
     """Whether batches leave the memory they are in, so that it is worth moving them ahead of the consumer."""
     if to_device is not None or device is None:
@@ -82,23 +97,29 @@ def bridge(
 
     Raises:
         TypeError: `to_device` is not callable.
-        ValueError: an unknown name, or a device with nothing that could move a batch there.
+        ValueError: an unknown name, a device with nothing that could move a batch there, or one that is not there:
+            only the framework knows, so it is imported if there is a device.
         ImportError: the framework is not installed.
     """
     if to_device is not None:
         if not callable(to_device):
-            raise TypeError(f"to_device={to_device!r}: write a function that takes a batch, or a batch and a device")
+            raise TypeError(f"to_device={to_device!r}: pass a function that takes a batch, or a batch and a device")
         return Move(bridge(to), to_device, device, _takes_device(to_device, device))
     if to is None or (callable(to) and not isinstance(to, str)):
         _refuse_device(to, device)
         return to
     if to not in get_args(Framework):
         known = ", ".join(repr(name) for name in get_args(Framework))
-        raise ValueError(f"to={to!r} is not known: write one of {known}, or pass a callable")
-    if to == "numpy":
+        raise ValueError(f"to={to!r} is not known: pass one of {known}, or pass a callable")
+    if to in _ON_THE_CPU:
         _refuse_device(to, device)
-    if find_spec(to) is None:
-        raise ImportError(f"to={to!r} needs {to}, which is not installed: pip install stoker[{to}]", name=to)
+    package, extra = _PACKAGES.get(to, (to, to))
+    if find_spec(package) is None:
+        raise ImportError(
+            f"to={to!r} needs {package}, which is not installed: pip install stoker[{extra}]", name=package
+        )
+    if device is not None:
+        _room(to).check(device)
     return Bridge(to, device)
 
 
@@ -108,5 +129,6 @@ def _refuse_device(to: object, device: object) -> None:
     if callable(to):
         raise ValueError(f"device={device!r} does nothing for a callable `to`: move the batch in the callable itself")
     raise ValueError(
-        f'numpy batches have no device={device!r}: write to="torch" (or another framework) or to_device= beside it'
+        f'{to or "numpy"} batches have no device={device!r}: pass to="torch" (or another framework) or to_device= '
+        f"beside it"
     )

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from stoker.bridges.to_numpy import as_native_array
-from stoker.collate.tree import map_leaves
+from stoker.collation.tree import map_leaves
 
 
 def convert(batch: Any, device: Any) -> Any:
@@ -24,6 +24,18 @@ def convert(batch: Any, device: Any) -> Any:
     Arrays of types that JAX lacks (strings, dates, objects, records) stay numpy, and so do masked ones.
     """
     return map_leaves(partial(_convert_leaf, device=_device(device)), batch)
+
+
+def check(device: Any) -> None:
+    """
+    Raises:
+        ValueError: The device is not there.
+    """
+    try:
+        _device(device)
+    except (RuntimeError, ValueError, IndexError) as error:
+        known = ", ".join(f"{one.platform}:{one.id}" for one in jax.devices())
+        raise ValueError(f"device={device!r} is not available in JAX, which has {known}: {error}") from error
 
 
 def _device(device: Any) -> Any:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from stoker.collate.columns import is_plain
-from stoker.collate.tensors import is_tensor, tensor_as_array, tensor_dtype
-from stoker.collate.tree import map_leaves
+from stoker.collation.columns import is_plain
+from stoker.collation.tensors import dtype_name, is_tensor, tensor_as_array
+from stoker.collation.tree import map_leaves
 
 
 def convert(batch: Any, device: None = None) -> Any:
-    """The batch with each torch tensor as a numpy array. Types that numpy lacks (bfloat16) stay tensors."""
+    """The batch with each torch tensor as a numpy array.
+
+    Types that numpy lacks (bfloat16) stay tensors, and so do sparse, nested and quantized tensors.
+    """
     return map_leaves(as_array, batch)
 
 
@@ -24,7 +27,7 @@ def as_array(leaf: Any) -> Any:
         return leaf
     try:
         return leaf.numpy(force=True)
-    except TypeError:
+    except (TypeError, RuntimeError):  # a type that numpy lacks; or it is sparse, nested, quantized, or meta
         return leaf
 
 
@@ -46,8 +49,7 @@ def _narrow_array(tensor: Any) -> np.ndarray[Any, Any] | None:
     try:
         import ml_dtypes
 
-        narrow = np.dtype(getattr(ml_dtypes, tensor_dtype(tensor)))
-    except (ImportError, AttributeError):
+        array: np.ndarray[Any, Any] = tensor_as_array(tensor).view(getattr(ml_dtypes, dtype_name(tensor)))
+    except (ImportError, AttributeError, TypeError):  # none is installed, has the type, or holds a sparse tensor
         return None
-    array: np.ndarray[Any, Any] = tensor_as_array(tensor).view(narrow)
     return array

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from tinygrad import Tensor, dtypes
+from tinygrad import Device, Tensor, dtypes
 
 from stoker.bridges.to_numpy import as_native_array
-from stoker.collate.tree import map_leaves
+from stoker.collation.tree import map_leaves
 
 _INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 _TYPES = frozenset(["bool", *_INTEGERS, "float16", "bfloat16", "float32", "float64"])
@@ -22,6 +22,19 @@ def convert(batch: Any, device: str | None) -> Any:
     masked ones.
     """
     return map_leaves(partial(_convert_leaf, device=device), batch)
+
+
+def check(device: str | tuple[str, ...]) -> None:
+    """
+    Raises:
+        ValueError: The device cannot be opened, or is none.
+    """
+    for one in device if isinstance(device, tuple) else (device,):
+        try:
+            Device[Device.canonicalize(one)]
+        except Exception as error:  # each device raises its own
+            words = str(error).splitlines() or [type(error).__name__]
+            raise ValueError(f"device={one!r} is not available in tinygrad: {words[0]}. Pass another") from error
 
 
 def _convert_leaf(leaf: Any, device: str | None) -> Any:

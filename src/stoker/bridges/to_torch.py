@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from stoker.bridges.conveyor import InFlight
-from stoker.collate.columns import is_plain
-from stoker.collate.tree import map_leaves
+from stoker.collation.columns import is_plain
+from stoker.collation.tensors import is_dense
+from stoker.collation.tree import map_leaves
 
 _NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # torch has them, and so has numpy where ml_dtypes is
 
@@ -24,6 +25,27 @@ def convert(batch: Any, device: torch.device | str | int | None) -> Any:
     if device is not None and device.type == "cuda":
         return _to_cuda(batch, device)
     return map_leaves(partial(_convert_leaf, device=device), batch)
+
+
+def check(device: torch.device | str | int) -> None:
+    """
+    Raises:
+        ValueError: The device is not there, or is no device.
+    """
+    try:
+        wanted = torch.device(device)
+        count = torch.cuda.device_count() if wanted.type == "cuda" and torch.cuda.is_available() else 0
+        if wanted.type != "cuda":
+            torch.empty(0, device=wanted)  # on a GPU this would take some hundred megabytes of it
+    except (RuntimeError, TypeError, AssertionError, ImportError) as error:  # each device has its own
+        raise ValueError(f"device={device!r} is not available in torch: {str(error).splitlines()[0]}") from error
+    if wanted.type != "cuda" or (wanted.index or 0) < count:
+        return
+    if torch.version.cuda is None and torch.version.hip is None:
+        why = f"torch {torch.__version__} was built without CUDA"
+    else:
+        why = f"torch sees {count} GPUs (torch.cuda.device_count())"
+    raise ValueError(f'device={device!r} is not available in torch: {why}. Pass device="cpu", or one that is')
 
 
 def _to_cuda(batch: Any, device: torch.device) -> InFlight:
@@ -44,16 +66,24 @@ def _side_stream(device: torch.device) -> Any:
 def _copy_pinned(leaf: Any, device: torch.device) -> Any:
     if not isinstance(leaf, torch.Tensor):
         return leaf
-    moved = leaf.pin_memory().to(device, non_blocking=True)
+    if not is_dense(leaf):  # sparse, nested, quantized: not all of them can be pinned
+        return _moved(leaf, device)
+    moved = leaf.detach().pin_memory().to(device, non_blocking=True)
     moved.record_stream(torch.cuda.default_stream(device))  # where the consumer's kernels will read it
-    return moved
+    return moved.requires_grad_(leaf.requires_grad)
 
 
 def _convert_leaf(leaf: Any, device: torch.device | None) -> Any:
     tensor = _tensor(leaf) if isinstance(leaf, np.ndarray) and is_plain(leaf) else leaf
     if device is None or not isinstance(tensor, torch.Tensor):
         return tensor
-    return tensor.to(device)  # blocks: the memory may be reused as soon as the array is gone
+    return _moved(tensor, device)
+
+
+def _moved(tensor: torch.Tensor, device: torch.device) -> Any:
+    """Blocks: the memory may be reused as soon as the array is gone. What requires a gradient is a leaf there, too."""
+    moved = tensor.to(device)
+    return moved.detach().requires_grad_() if moved.requires_grad and moved is not tensor else moved
 
 
 def _tensor(array: np.ndarray[Any, Any]) -> Any:

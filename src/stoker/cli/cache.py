@@ -1,4 +1,4 @@
-"""``stoker cache``: what a cache on disk holds, whether it is sound, and how to be rid of it."""
+"""``stoker cache``: lists what a cache on disk holds, checks it and removes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from stoker.cli.terminal import printable, progress_of_bytes
 from stoker.errors import CacheError
-from stoker.stores.inventory import Findings, Shelved, about, remove, shelved, verify
+from stoker.stores.cache_inventory import Findings, GenerationInfo, about, list_generations, remove, verify
 
 _INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
 _WIDE = 200  # columns of a file or pipe, where no line is to be broken
@@ -25,19 +25,19 @@ _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
 def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "cache",
-        help="look at a cache on disk, check it, remove it",
+        help="list, check or remove a cache on disk",
         description="Exit code 2: it is no cache, or cannot be read or removed.",
     )
     commands = parser.add_subparsers(title="commands", metavar="command", required=True)
-    _add(commands, "ls", _list, "what it is of, its generations, how full and how large")
-    _add(commands, "verify", _verify, "check every sample; exit code 1 if one is damaged")
-    rm = _add(commands, "rm", _remove, "remove it")
-    rm.add_argument("--force", action="store_true", help="also if it is in use: its readers go on without it")
+    _add(commands, "ls", _list, "list the dataset of the cache, its generations, and how full and large they are")
+    _add(commands, "verify", _verify, "check every sample; the exit code is 1 if one is damaged")
+    rm = _add(commands, "rm", _remove, "remove the cache")
+    rm.add_argument("--force", action="store_true", help="remove it even if it is in use; readers continue without it")
 
 
 def _add(commands: Any, name: str, do: Any, summary: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
-    parser.add_argument("path", metavar="PATH", help="the folder that was given to stoker.Cache")
+    parser.add_argument("path", metavar="PATH", help="the folder that was passed to stoker.Cache")
     parser.set_defaults(run=run, do=do)
     return parser
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(console: Console, arguments: argparse.Namespace) -> int:
-    whose, generations = about(arguments.path), shelved(arguments.path)
+    whose, generations = about(arguments.path), list_generations(arguments.path)
     for name, value in (("dataset", whose.dataset), ("version", whose.version or "none"), ("codec", whose.codec)):
         console.print(f"{name:8} {printable(value)}")
     if not generations:
@@ -74,7 +74,7 @@ def _list(console: Console, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _figures(one: Shelved) -> tuple[str, str, str, str]:
+def _figures(one: GenerationInfo) -> tuple[str, str, str, str]:
     age = f"{_age(time.time() - one.written)} ago"
     if one.count is None or one.kept is None:
         return "header damaged", "?", f"{one.nbytes:,}", age
@@ -83,7 +83,7 @@ def _figures(one: Shelved) -> tuple[str, str, str, str]:
 
 def _verify(console: Console, arguments: argparse.Namespace) -> int:
     about(arguments.path)
-    generations = shelved(arguments.path)
+    generations = list_generations(arguments.path)
     findings = []
     with progress_of_bytes(console) as progress:
         task = progress.add_task("", total=sum(one.nbytes for one in generations))

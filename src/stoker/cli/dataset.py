@@ -16,22 +16,22 @@ from types import ModuleType
 from typing import Any
 
 from stoker.cli.frames import story
-from stoker.cli.quarantine import CannotReplay, Record
+from stoker.cli.quarantine import CannotReplay, QuarantinedSample
 from stoker.sources import Indexed, IndexedSource
 
 _FORMS = "MODULE:NAME, or PATH.py:NAME"
 
 
-def datasets(records: Sequence[Record], given: str | None, file: str) -> dict[str, Indexed]:
+def datasets(records: Sequence[QuarantinedSample], given: str | None, file: str) -> dict[str, Indexed]:
     """The open dataset of each ``dataset_key``. ``given``: stands for the one that the file cannot tell how to make.
 
     Raises:
         CannotReplay: One of them is not known, or cannot be made.
     """
     references = {record.dataset_key: record.dataset for record in records}
-    unknown = [key for key, reference in references.items() if "make" not in reference]
+    unknown = [key for key, one in references.items() if "make" not in one or one.get("redacted")]
     if given is None and unknown:
-        raise CannotReplay(_what_to_write(_name(references[unknown[0]]), file))
+        raise CannotReplay(_what_to_pass(references[unknown[0]], file))
     meant = unknown if len(references) > 1 else list(references)
     if given is not None and len(meant) != 1:
         raise CannotReplay(
@@ -48,14 +48,14 @@ def found(name: str) -> Any:
     """What ``MODULE:NAME`` or ``PATH.py:NAME`` stands for."""
     where, _, attribute = name.rpartition(":")
     if not where or not attribute:
-        raise CannotReplay(f"{name!r} is no name of a dataset: write {_FORMS}")
+        raise CannotReplay(f"{name!r} is no name of a dataset: pass {_FORMS}")
     if where.endswith(".py") and not os.path.isfile(where):
         raise CannotReplay(f"there is no file {where} to get the dataset from")
     module = _imported(where, attribute)
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
-        raise CannotReplay(f"{where} has no {attribute}: write --dataset {_FORMS}") from error
+        raise CannotReplay(f"{where} has no {attribute}: pass --dataset {_FORMS}") from error
 
 
 def _imported(where: str, attribute: str) -> Any:
@@ -65,7 +65,7 @@ def _imported(where: str, attribute: str) -> Any:
         if isinstance(error, ModuleNotFoundError) and f"{where}.".startswith(f"{error.name}."):
             raise CannotReplay(
                 f"there is no module {error.name} to get the dataset {where}:{attribute} from. Run this in the folder "
-                f"that has it, set PYTHONPATH, or write --dataset PATH.py:{attribute}"
+                f"that has it, set PYTHONPATH, or pass --dataset PATH.py:{attribute}"
             ) from error
         raise CannotReplay(f"importing {where} failed:\n{story(error)}") from error
 
@@ -74,7 +74,7 @@ def _recorded(reference: dict[str, Any]) -> Indexed:
     name = reference["make"]
     maker = found(name)
     if not callable(maker):
-        raise CannotReplay(f"{name} can no longer be called: write --dataset {_FORMS}")
+        raise CannotReplay(f"{name} can no longer be called: pass --dataset {_FORMS}")
     return _open(functools.partial(maker, *reference["args"], **reference["kwargs"]), name)
 
 
@@ -106,8 +106,17 @@ def _name(reference: dict[str, Any]) -> str:
     return name
 
 
-def _what_to_write(name: str, file: str) -> str:
+def _what_to_pass(reference: dict[str, Any], file: str) -> str:
+    name, redacted = _name(reference), reference.get("redacted")
     module, _, attribute = name.partition(":")
+    if redacted:
+        return (
+            f"the dataset is made by {name}, and arguments of it were redacted when {file} was written, as they look "
+            f"like secrets or have the names of some: {', '.join(redacted)}. Write a function that takes no argument, "
+            f"reads these from where you keep secrets, and returns the dataset; and pass it:\n"
+            f"  stoker replay {file} --dataset MODULE:FUNCTION\n"
+            f"(PATH.py:FUNCTION will do, too)"
+        )
     if module == "__main__":
         return (
             f"the dataset is {attribute}, of a script that was run. To import a script is to run it, so that is not "
@@ -117,7 +126,7 @@ def _what_to_write(name: str, file: str) -> str:
             f'script is to do only as a script belongs under if __name__ == "__main__"'
         )
     return (
-        f"the dataset is known as {name} only, which does not tell how to make it again. Write\n"
+        f"the dataset is known as {name} only, which does not tell how to make it again. Run\n"
         f"  stoker replay {file} --dataset MODULE:NAME\n"
         f"where NAME is the dataset, or a class, function or partial that makes it without arguments (PATH.py:NAME "
         f"will do, too)"

@@ -33,11 +33,11 @@ class Epoch:
 
 
 def register(subparsers: Any) -> None:
-    parser = subparsers.add_parser("demo", help="train a small classifier, with Stoker and without")
+    parser = subparsers.add_parser("demo", help="train a small classifier, with and without Stoker")
     parser.add_argument("--epochs", type=_positive, default=4)
-    parser.add_argument("--workers", type=_positive, default=2, help="worker processes")
+    parser.add_argument("--workers", type=_positive, default=2, help="the number of worker processes")
     parser.add_argument("--batch-size", type=_positive, default=64)
-    parser.add_argument("--samples", type=_positive, default=6000, help="augmented digits in one epoch")
+    parser.add_argument("--samples", type=_positive, default=6000, help="the number of augmented digits in an epoch")
     parser.set_defaults(run=run)
 
 

@@ -12,11 +12,11 @@ _KILLED = "WorkerDied"  # how the error of a sample begins that has killed its w
 
 
 class CannotReplay(Exception):
-    """What was asked for cannot be done: the message says what to write instead."""
+    """What was asked for cannot be done. The message says what to pass instead."""
 
 
 @dataclass(frozen=True)
-class Record:
+class QuarantinedSample:
     """A sample that was left out."""
 
     index: int
@@ -36,13 +36,13 @@ class Record:
         return json.dumps(self.dataset, sort_keys=True)
 
 
-def read(path: str) -> list[Record]:
+def read(path: str) -> list[QuarantinedSample]:
     """The latest record of each sample, in the order in which they first failed.
 
     Raises:
         CannotReplay: There is no such file, or a line of it is damaged.
     """
-    latest: dict[tuple[str, int], Record] = {}
+    latest: dict[tuple[str, int], QuarantinedSample] = {}
     for record in _records(path):
         sample = record.dataset_key, record.index
         if sample not in latest or record.epoch >= latest[sample].epoch:
@@ -50,7 +50,7 @@ def read(path: str) -> list[Record]:
     return list(latest.values())
 
 
-def _records(path: str) -> Iterator[Record]:
+def _records(path: str) -> Iterator[QuarantinedSample]:
     whole = 0  # lines that were fine
     try:
         with open(path, "rb") as lines:
@@ -63,7 +63,7 @@ def _records(path: str) -> Iterator[Record]:
         raise CannotReplay(f'{told}. A Loader with on_error="quarantine" writes such files') from error
 
 
-def _record(line: bytes, where: str, first: bool) -> Record:
+def _record(line: bytes, where: str, first: bool) -> QuarantinedSample:
     try:
         return _parsed(line, where)
     except (ValueError, RecursionError) as error:
@@ -72,7 +72,7 @@ def _record(line: bytes, where: str, first: bool) -> Record:
         raise CannotReplay(f"{where} is damaged: {why}. {remedy}") from error
 
 
-def _parsed(line: bytes, where: str) -> Record:
+def _parsed(line: bytes, where: str) -> QuarantinedSample:
     found = json.loads(line.decode())
     if not isinstance(found, dict):
         raise ValueError("it is no JSON object")
@@ -85,7 +85,7 @@ def _parsed(line: bytes, where: str) -> Record:
     for name, is_sound in _SOUND.items():
         if name not in found or not is_sound(found[name]):
             raise ValueError(f"its {name!r} is wrong" if name in found else f"it has no {name!r}")
-    return Record(**{name: found[name] for name in _SOUND})
+    return QuarantinedSample(**{name: found[name] for name in _SOUND})
 
 
 def _is_count(value: Any) -> bool:
@@ -99,7 +99,10 @@ def _is_text(value: Any) -> bool:
 def _is_reference(dataset: Any) -> bool:
     """As ``IndexedSource.reference`` gives it."""
     match dataset:
-        case {"make": str(), "args": list(), "kwargs": dict()} | {"type": str()}:
+        case {"make": str(), "args": list(), "kwargs": dict(), **others}:
+            names: Any = others.get("redacted", [])
+            return isinstance(names, list) and all(isinstance(name, str) for name in names)
+        case {"type": str()}:
             return True
     return False
 

@@ -23,10 +23,11 @@ from rich.console import Console
 
 from stoker.cli.dataset import datasets
 from stoker.cli.frames import story, trimmed
-from stoker.cli.quarantine import CannotReplay, Record, read
+from stoker.cli.quarantine import CannotReplay, QuarantinedSample, read
+from stoker.redaction import REDACTED, redacted_text
 from stoker.sources import Indexed
 from stoker.workers.failure import error_line
-from stoker.workers.randomness import seed_generators
+from stoker.workers.randomness import BorrowedGenerators
 
 _STDERR = 2  # the descriptor: what a crash writes to, whatever sys.stderr is by then
 _INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
@@ -45,14 +46,16 @@ class Outcome(Enum):
 
 def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
-        "replay", help="make the samples of a quarantine file again", description="Exit code 0: all samples work now."
+        "replay",
+        help="make the samples of a quarantine file again",
+        description="The exit code is 0 if all samples work now.",
     )
-    parser.add_argument("file", metavar="FILE", help='what a Loader with on_error="quarantine" has written')
+    parser.add_argument("file", metavar="FILE", help='the file that a Loader with on_error="quarantine" has written')
     parser.add_argument(
-        "--dataset", metavar="NAME", help="MODULE:NAME or PATH.py:NAME: the dataset, or what makes it without arguments"
+        "--dataset", metavar="NAME", help="MODULE:NAME or PATH.py:NAME of the dataset, or of a function that makes it"
     )
-    parser.add_argument("--pdb", action="store_true", help="open the debugger where a sample fails; q: the next sample")
-    parser.add_argument("--index", type=int, nargs="+", action="extend", metavar="I", help="only these samples")
+    parser.add_argument("--pdb", action="store_true", help="open the debugger where a sample fails; q skips it")
+    parser.add_argument("--index", type=int, nargs="+", action="extend", metavar="I", help="make only these samples")
     parser.set_defaults(run=run)
 
 
@@ -73,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Replay(console, opened, use_pdb=arguments.pdb).run(records)
 
 
-def _wanted(records: list[Record], indices: list[int] | None, file: str) -> list[Record]:
+def _wanted(records: list[QuarantinedSample], indices: list[int] | None, file: str) -> list[QuarantinedSample]:
     if indices is None:
         return records
     unknown = set(indices).difference(record.index for record in records)
@@ -92,7 +95,7 @@ class Replay:
         self._outcomes: Counter[Outcome] = Counter()
         self._told: dict[tuple[tuple[str, int | None], ...], int] = {}  # frames, and the sample they were printed for
 
-    def run(self, records: Sequence[Record]) -> int:
+    def run(self, records: Sequence[QuarantinedSample]) -> int:
         """All of them, those that may end this process last. Returns the exit code."""
         ordered = sorted(records, key=lambda record: record.killed_its_worker)
         killers = [record for record in ordered if record.killed_its_worker]
@@ -107,7 +110,7 @@ class Replay:
             return _INTERRUPTED
         return 1 if self._outcomes[Outcome.SAME] or self._outcomes[Outcome.OTHER] else 0
 
-    def _warn(self, killers: Sequence[Record]) -> None:
+    def _warn(self, killers: Sequence[QuarantinedSample]) -> None:
         faulthandler.enable(_STDERR)
         listed = ", ".join(str(record.index) for record in killers[:_LISTED]) + ", ..." * (len(killers) > _LISTED)
         self._print(
@@ -115,7 +118,7 @@ class Replay:
             f"--index I replays a single one; Ctrl-C shows where it hangs."
         )
 
-    def _replay(self, record: Record, number: str) -> None:
+    def _replay(self, record: QuarantinedSample, number: str) -> None:
         name = f"{number}  sample {record.index} of epoch {record.epoch}"
         if record.killed_its_worker:
             self._print(f"{name}: begins")  # perhaps the last that is heard of it
@@ -128,39 +131,45 @@ class Replay:
             if self._use_pdb:
                 pdb.post_mortem(trimmed(error))
 
-    def _print_traceback(self, error: BaseException, record: Record) -> None:
-        """Once for each place: the samples of a broken file all fail in the same line."""
-        place = tuple((frame.filename, frame.lineno) for frame in traceback.extract_tb(trimmed(error)))
-        if place in self._told:
-            self._print(f"  in the same place as sample {self._told[place]}")
+    def _print_traceback(self, error: BaseException, record: QuarantinedSample) -> None:
+        """Once for each stack: the samples of a broken file all fail in the same line."""
+        frames = tuple((frame.filename, frame.lineno) for frame in traceback.extract_tb(trimmed(error)))
+        if frames in self._told:
+            self._print(f"  in the same place as sample {self._told[frames]}")
             return
-        self._told[place] = record.index
+        self._told[frames] = record.index
         self._print(story(error), style="dim")
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(_printable(text), style=style)
 
 
-def _made(dataset: Indexed, record: Record) -> BaseException | None:
+def _made(dataset: Indexed, record: QuarantinedSample) -> BaseException | None:
     """Makes one sample as a worker would; returns what it raised, if it did."""
-    seed_generators(record.seed)
-    try:
+    generators = BorrowedGenerators()
+    with generators.lent():
+        generators.seed(record.seed)
         skipped = dataset.fetch_skipping([record.index]).skipped
-    except KeyboardInterrupt as error:
-        return error
     return skipped[0].error if skipped else None
 
 
-def _outcome(error: BaseException | None, record: Record) -> Outcome:
+def _outcome(error: BaseException | None, record: QuarantinedSample) -> Outcome:
     if error is None:
         return Outcome.WORKS
     if isinstance(error, KeyboardInterrupt | bdb.BdbQuit):  # Ctrl-C; or q, at a breakpoint() of the user's
         return Outcome.STOPPED
-    before, now = (_ADDRESS.sub("0x", text) for text in (record.error, error_line(error)))
-    return Outcome.SAME if before == now else Outcome.OTHER
+    before, now = (_ADDRESS.sub("0x", text) for text in (record.error, redacted_text(error_line(error))))
+    return Outcome.SAME if _is_like(now, before) else Outcome.OTHER
 
 
-def _details(outcome: Outcome, error: BaseException | None, record: Record) -> str:
+def _is_like(text: str, redacted: str) -> bool:
+    """Whether they are the same, but for what was redacted in the second one."""
+    if REDACTED not in redacted:
+        return text == redacted
+    return re.fullmatch(".+".join(map(re.escape, redacted.split(REDACTED))), text, re.DOTALL) is not None
+
+
+def _details(outcome: Outcome, error: BaseException | None, record: QuarantinedSample) -> str:
     before = record.error.partition("\n")[0]
     if outcome is Outcome.SAME:
         return f": {before}"

@@ -26,10 +26,10 @@ def register(subparsers: Any) -> None:
         "Exit code 1: the file is damaged; 2: it cannot be split like this.",
     )
     parser.add_argument("source", metavar="SOURCE", help="a path or URL: .txt .jsonl .csv .npy .parquet .tar ...")
-    parser.add_argument("into", metavar="INTO", help="the folder for the chunks, made if it is missing")
+    parser.add_argument("into", metavar="INTO", help="the folder for the chunks; it is made if it does not exist")
     limit = parser.add_mutually_exclusive_group(required=True)
-    limit.add_argument("--size", help="the most bytes of a chunk, before compression: 64MB, 1.5GiB")
-    limit.add_argument("--count", type=int, help="the most records of a chunk")
+    limit.add_argument("--size", help="the largest size of a chunk before compression, such as 64MB or 1.5GiB")
+    limit.add_argument("--count", type=int, help="the largest number of records in a chunk")
     parser.set_defaults(run=run)
 
 

@@ -1,4 +1,7 @@
-"""Checks of arguments that several fronts have: each gives the value back, or says what to write instead."""
+"""Checks of arguments that several fronts have. An error says what to pass instead.
+
+``stoker.counts`` has one, too, but is not public, and fronts import the public face only.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from typing import Any
 
 def checked_count(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}={value!r}: write a whole number of {least} or more")
+        raise TypeError(f"{name}={value!r}: pass a whole number of {least} or more")
     if operator.index(value) < least:
-        raise ValueError(f"{name}={value!r}: write a whole number of {least} or more")
+        raise ValueError(f"{name}={value!r}: pass a whole number of {least} or more")
     return operator.index(value)
 
 
 def check_flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}: write True or False")
+        raise TypeError(f"{name}={value!r}: pass True or False")
 
 
 def check_callable(name: str, value: Any) -> None:
     if not callable(value):
-        raise TypeError(f"{name}={value!r} cannot be called: write a function or a class")
+        raise TypeError(f"{name}={value!r} cannot be called: pass a function or a class")

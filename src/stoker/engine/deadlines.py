@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
+from stoker.workers import Death
 from stoker.workers.progress import MAKING_THE_DATASET, NOT_UP, is_waiting
 
 _START_S = 60.0  # for a process to be up, imports of the user's modules included, if the timeout is not longer
@@ -58,14 +59,20 @@ class Deadlines:
     def recalled(self, worker: int) -> None:
         self._watches[worker].outstanding -= 1
 
-    def died(self, worker: int) -> bool:
-        """Forgets it. Whether it was ended for taking too long."""
-        return self._watches.pop(worker, _Watch()).ends > 0
+    def judged(self, death: Death) -> Death:
+        """Forgets the worker. Tells one that was ended for taking too long from one that died of itself."""
+        if not self._watches.pop(death.worker, _Watch()).ends:
+            return death
+        limit = limit_at(death.place, self._timeout)
+        return death._replace(cause=f"a timeout: it took more than {limit:g} s", likely="it hangs")
 
-    def left(self) -> float | None:
-        """Seconds until somebody is to be looked at; None if all are idle."""
-        times = [watch.look_again for watch in self._watches.values() if watch.outstanding]
-        return max(0.0, min(times) - monotonic()) if times and min(times) < math.inf else None
+    def within(self, timeout: float | None) -> float | None:
+        """That timeout, or the seconds until somebody is to be looked at if that is sooner; None: for ever."""
+        first = min((watch.look_again for watch in self._watches.values() if watch.outstanding), default=math.inf)
+        if first == math.inf:
+            return timeout
+        left = max(0.0, first - monotonic())
+        return left if timeout is None else min(left, timeout)
 
     def overdue(self) -> list[tuple[int, bool]]:
         """The workers to end now, and whether they were told to already and must be ended at once."""

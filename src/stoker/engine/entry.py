@@ -17,9 +17,9 @@ _FRUITLESS_ALLOWED = 2  # searches that found nobody, before the whole batch is 
 class Entry:
     """Life of a batch that kills its workers:
 
-    deaths ──too many──> doom                                     (nothing may be left out)
+    deaths ──too many──> given up                                 (nothing may be left out)
        ^   └──too many──> search ──> a loss, and all but that sample is made
-       └── fruitless ───────┘  └─fruitless again──> doom
+       └── fruitless ───────┘  └─fruitless again──> given up
     """
 
     run: Run
@@ -29,7 +29,7 @@ class Entry:
     losses: list[Loss] = field(default_factory=list)
     search: Search | None = None
     fruitless: int = 0
-    doom: Fail | None = None  # it is given up: the consumer will be told so in its turn
+    given_up: Fail | None = None  # the consumer will be told so in its turn
 
     def left_out(self, samples: int) -> tuple[int, ...]:
         """The places of its batch that are not to be made this time."""
@@ -55,7 +55,7 @@ class Entry:
         elif suspects and self.fruitless < _FRUITLESS_ALLOWED:
             self.search = Search(suspects)
         else:
-            self.doom = Fail(self.run, death, self.deaths, begun=True)
+            self.given_up = Fail(self.run, death, self.deaths, begun=True)
 
     def _learn(self, death: Death | None) -> None:
         search = self.search

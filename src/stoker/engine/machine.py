@@ -1,26 +1,28 @@
-"""The state machine: events in, instructions out. It knows no process, pipe, memory or clock.
+"""The state machine: events in, instructions out. It knows no process, pipe, memory or clock, and calls nobody.
 
 A run's life (a run is one batch, or a few small ones):
 
-    runs ──issue──> sent to a worker ──Finished──> ready ──Deliver──> held ──Released──> its slot is free
-                     │        ^
-                     Died ────┘  (issued again, to another worker, batch by batch)
+    Offered ──> sent to a worker ──Finished──> ready ──Deliver──> held ──Released──> its slot is free
+                 │        ^
+                 Died ────┘  (sent again, to another worker, batch by batch)
 
 A batch that has killed several workers is given up, or, where samples may be left out, searched for the one that does
 it: parts of it are made and thrown away until that is found, then all of it but that sample is made.
 
-Credit: at most ``window`` runs are issued and not yet delivered. A worker has at most ``depth`` of them, one being made
-and the others waiting in its pipe, so that it never idles between two. A run that waits behind a slow one is recalled
-and sent to another worker: when a worker idles and all credit is used up, or, where order does not matter, when a
-whole window of later runs has overtaken it.
+Credit: at most ``window`` runs are taken on and not yet delivered, and the machine ``wants`` another only while there
+is a worker to send it to. A worker has at most ``depth`` of them, one being made and the others waiting in its pipe, so
+that it never idles between two. A run that waits behind a slow one is recalled and sent to another worker: when a
+worker idles and nothing new is to be had, or, where order does not matter, when a whole window of later runs has
+overtaken it.
+
+A run may be pinned to one worker. It waits until that worker has room, while others pass it by as far as credit goes;
+it is never recalled, and if its worker dies, it is sent to the one that takes its place.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable
 from typing import Any
 
 from stoker.engine.entry import Entry
@@ -28,12 +30,15 @@ from stoker.engine.messages import (
     Asked,
     Deliver,
     Died,
+    Ended,
     Event,
     Fail,
     Finish,
     Finished,
     Instruction,
-    Mourn,
+    LogDeath,
+    Offered,
+    Paused,
     Recall,
     Recalled,
     Released,
@@ -42,16 +47,11 @@ from stoker.engine.messages import (
     Sought,
     Spawn,
 )
+from stoker.engine.roster import Roster
+from stoker.engine.usage import Usage
 from stoker.errors import BugError
 from stoker.plan import Run
 from stoker.workers import Answer, Death
-
-
-@dataclass(slots=True)
-class _Worker:
-    tickets: deque[int] = field(default_factory=deque)  # sent and not answered, in order
-    recall_missed: bool = False  # it had begun all it had: ask again only after it has answered
-    stalled: bool = False  # a run had to be taken back from it: it gets no more before it has answered
 
 
 class Machine:
@@ -80,54 +80,61 @@ class Machine:
     ) -> None:
         self.held_allowed = held_allowed
         self._window = window
-        self._depth = depth
         self._in_order = in_order
         self._deaths_allowed = deaths_allowed
         self._leave_out = leave_out
-        self._workers = [_Worker() for _ in range(workers)]
-        self._runs: Iterator[Run | None] = iter(())
-        self._samples: Callable[[Run], int] = lambda run: 0
-        self._exhausted = False
-        self.is_paused = False  # there is credit, but the next run was slow to come: tell ``Resumed`` to go on
+        self._roster = Roster(workers, depth)
+        self.wants = False  # another run: there is credit, and a worker to send it to
+        self.is_paused = False  # there may be credit, but the next run is slow to come: tell ``Resumed`` to go on
+        self._exhausted = True
+        self._next_worker = 0  # that the run it wants will be sent to, unless it is pinned
         self._asked = False
-        self._turn = 0  # the worker that is looked at first
         self._next_ticket = 0
         self._entries: dict[int, Entry] = {}
         self._order: deque[int] = deque()  # their tickets, in the order of the plan
         self._ready: deque[int] = deque()  # out of order: finished tickets, as they came
         self._again: deque[int] = deque()  # to be sent again: their worker has died or was relieved of them
+        self._pinned: dict[int, deque[int]] = {}  # to be sent to one worker alone, which has no room yet
         self._abandoned: dict[int, int] = {}  # tickets nobody waits for any more, with their slots
         self._free: list[int] = []  # slots, the last used on top: it is the warmest
         self._slots = 0
         self._held = 0
         self._futile_deaths = 0  # of workers that had begun nothing, since the last answer
-        self._handlers: dict[type, Callable[[Any], list[Instruction]]] = {
+        self.handlers: dict[type, Callable[[Any], list[Instruction]]] = {
             Asked: self._on_asked,
             Finished: self._on_finished,
             Died: self._on_died,
             Released: self._on_released,
             Recalled: self._on_recalled,
             Sought: self._on_sought,
+            Offered: self._on_offered,
+            Paused: self._on_paused,
             Resumed: self._on_resumed,
+            Ended: self._on_ended,
         }
 
     def start(self) -> list[Instruction]:
-        return [Spawn(worker) for worker in range(len(self._workers))]
+        return [Spawn(worker) for worker in range(len(self._roster))]
 
     @property
     def has_enough(self) -> bool:
         """Nothing more can be made before the consumer takes something: no credit is left, or a batch was given up."""
-        if any(entry.doom is not None for entry in self._entries.values()):
+        if any(entry.given_up is not None for entry in self._entries.values()):
             return True  # workers may be dying one after the other
         is_used_up = self._exhausted or len(self._entries) >= self._window
-        return is_used_up and not self._again and not self.is_working
+        return is_used_up and not self._again and not self.is_working  # who waits for its worker waits for its work
+
+    @property
+    def usage(self) -> Usage:
+        busy = self._roster.busy()
+        return Usage(len(self._entries), busy, self._slots, self._held)
 
     @property
     def is_working(self) -> bool:
-        return any(worker.tickets for worker in self._workers)
+        return self._roster.is_working
 
     def handle(self, event: Event) -> list[Instruction]:
-        return self._handlers[type(event)](event)
+        return self.handlers[type(event)](event)
 
     # Events
 
@@ -139,12 +146,7 @@ class Machine:
 
     def _on_finished(self, event: Finished) -> list[Instruction]:
         answer = event.answer
-        worker = self._workers[answer.worker]
-        try:
-            worker.tickets.remove(answer.ticket)
-        except ValueError:
-            raise BugError(f"worker {answer.worker} answered ticket {answer.ticket}, which it never had") from None
-        worker.recall_missed = worker.stalled = False
+        self._roster.answered(answer.worker, answer.ticket)
         self._futile_deaths = 0
         if answer.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(answer.ticket))
@@ -154,22 +156,21 @@ class Machine:
 
     def _on_died(self, event: Died) -> list[Instruction]:
         death = event.death
-        tickets = self._workers[death.worker].tickets
-        self._workers[death.worker] = _Worker()
+        tickets = self._roster.died(death.worker)
         lost, blamed = [], None
         for ticket in tickets:
             begun = ticket not in event.unbegun
             if ticket in self._abandoned:
-                self._reclaim(self._abandoned.pop(ticket), haunted=begun and death.haunted)
+                self._reclaim(self._abandoned.pop(ticket), may_still_write=begun and death.may_still_write)
             elif not begun:
                 lost.append(ticket)
             else:
                 blamed = self._batch_of(ticket, death)
                 lost.extend(self._blamed(ticket, death))
-        self._again.extendleft(reversed(lost))
+        self._put_back(lost)
         if len(event.unbegun) == len(tickets):
             self._note_futile_death(death)
-        return self._proceed([Mourn(death, blamed), Spawn(death.worker)])
+        return self._proceed([LogDeath(death, blamed), Spawn(death.worker)])
 
     def _on_released(self, event: Released) -> list[Instruction]:
         self._free.append(event.slot)
@@ -177,35 +178,53 @@ class Machine:
         return []  # nothing waits for a slot: there are as many as credit and leases need
 
     def _on_recalled(self, event: Recalled) -> list[Instruction]:
-        worker = self._workers[event.worker]
+        self._roster.recalled(event.worker, event.ticket, stalls=event.ticket not in self._abandoned)
         if event.ticket is None:
-            worker.recall_missed = True
             return []
-        worker.tickets.remove(event.ticket)
         if event.ticket in self._abandoned:
             self._free.append(self._abandoned.pop(event.ticket))
         else:
-            worker.stalled = True
             self._again.append(event.ticket)
         return self._proceed([])
 
-    def _on_sought(self, event: Sought) -> list[Instruction]:
-        with_a_worker = {ticket for worker in self._workers for ticket in worker.tickets}
+    def _on_sought(self, _: Sought) -> list[Instruction]:
+        with_a_worker = self._roster.tickets()
         for ticket, entry in self._entries.items():
             if ticket in with_a_worker:
                 self._abandoned[ticket] = entry.slot
             else:
                 self._free.append(entry.slot)
-        for kept in (self._entries, self._order, self._ready, self._again):
+        for kept in (self._entries, self._order, self._ready, self._again, self._pinned):
             kept.clear()
-        self._runs = event.runs
-        self._samples = event.samples
         self._exhausted = self.is_paused = False
-        waiting = [Recall(n) for n, worker in enumerate(self._workers) for _ in range(len(worker.tickets) - 1)]
-        return self._proceed([*waiting])
+        return self._proceed([Recall(worker) for worker in self._roster.queued()])
+
+    def _on_offered(self, event: Offered) -> list[Instruction]:
+        if not self.wants:
+            raise BugError(f"{event.run} was offered, and there is no credit for it, or no worker to send it to")
+        out: list[Instruction] = []
+        ticket, pinned_to = self._enter(event.run), event.run.worker
+        self._order.append(ticket)
+        if pinned_to is None:
+            self._send(self._next_worker, ticket, out)
+        elif 0 <= pinned_to < len(self._roster):
+            self._line_of(ticket).append(ticket)
+            self._send_pinned(out)
+        else:
+            raise BugError(f"{event.run} is pinned to a worker of {len(self._roster)} that is not there")
+        self._look_around(out)
+        return out
+
+    def _on_paused(self, _: Paused) -> list[Instruction]:
+        self.is_paused = True
+        return self._proceed([])
 
     def _on_resumed(self, _: Resumed) -> list[Instruction]:
         self.is_paused = False
+        return self._proceed([])
+
+    def _on_ended(self, _: Ended) -> list[Instruction]:
+        self._exhausted = True
         return self._proceed([])
 
     # What follows from them
@@ -214,7 +233,7 @@ class Machine:
         entry = self._entries[answer.ticket]
         if entry.search is not None:  # only a part of the batch: to see whether it can be made
             entry.probe_made()
-            self._again.appendleft(answer.ticket)
+            self._put_back([answer.ticket])
             return
         entry.answer = answer
         if not self._in_order:
@@ -227,33 +246,33 @@ class Machine:
     def _blamed(self, ticket: int, death: Death) -> list[int]:
         """The tickets to issue again in place of one whose worker has died over it."""
         entry = self._entries[ticket]
-        if death.haunted:
+        if death.may_still_write:
             entry.slot = self._take_slot()  # for good: somebody may still write into the old one
         if entry.run.size > 1:
             parts = self._divided(ticket)
-            guilty = parts[max(death.nth, 1) - 1]
-            return [part for part in parts if part != guilty or self._blamed(part, death._replace(haunted=False))]
-        entry.blame(death, self._deaths_allowed, self._samples(entry.run) if self._leave_out else 0)
-        if entry.doom is None:
+            blamed, death = parts[max(death.nth, 1) - 1], death._replace(may_still_write=False)
+            return [part for part in parts if part != blamed or self._blamed(part, death)]
+        entry.blame(death, self._deaths_allowed, entry.run.samples if self._leave_out else 0)
+        if entry.given_up is None:
             return [ticket]
-        self._doom(ticket, entry.doom)
+        self._give_up(ticket, entry.given_up)
         return []
 
     def _note_futile_death(self, death: Death) -> None:
         """Workers that die before they begin anything will do so for ever: give up the batch that is due."""
         self._futile_deaths += 1
-        if self._futile_deaths < self._deaths_allowed * len(self._workers):
+        if self._futile_deaths < self._deaths_allowed * len(self._roster):
             return
-        if not self._order or self._order[0] not in self._again:
+        if not self._order or self._order[0] not in (line := self._line_of(self._order[0])):
             return
-        self._again.remove(self._order[0])
+        line.remove(self._order[0])
         due, *others = self._divided(self._order[0])
-        self._again.extendleft(reversed(others))
-        self._doom(due, Fail(self._entries[due].run, death, self._futile_deaths, begun=False))
+        self._put_back(others)
+        self._give_up(due, Fail(self._entries[due].run, death, self._futile_deaths, begun=False))
         self._futile_deaths = 0
 
-    def _doom(self, ticket: int, doom: Fail) -> None:
-        self._entries[ticket].doom = doom
+    def _give_up(self, ticket: int, given_up: Fail) -> None:
+        self._entries[ticket].given_up = given_up
         if not self._in_order:
             self._ready.append(ticket)
 
@@ -268,21 +287,52 @@ class Machine:
             self._order.insert(place, part)
         return parts
 
+    def _line_of(self, ticket: int) -> deque[int]:
+        """Where it waits until it can be sent."""
+        worker = self._entries[ticket].run.worker
+        return self._again if worker is None else self._pinned.setdefault(worker, deque())
+
+    def _put_back(self, tickets: list[int]) -> None:
+        """They are sent again, in this order and before all others."""
+        for ticket in reversed(tickets):
+            self._line_of(ticket).appendleft(ticket)
+
     def _proceed(self, out: list[Instruction]) -> list[Instruction]:
-        """Delivers what is due, uses up the credit, and lets idle workers help out others."""
+        """Delivers what is due, and sends what can be sent."""
         if self._asked:
             self._deliver(out)
-        while (number := self._least_busy()) is not None and (ticket := self._issue()) is not None:
-            entry = self._entries[ticket]
-            self._workers[number].tickets.append(ticket)
-            self._turn = number + 1
-            left_out = entry.left_out(self._samples(entry.run)) if entry.search or entry.losses else ()
-            out.append(Send(number, ticket, entry.run, entry.slot, left_out))
-        self._relieve(out, idle=number is not None and not self._workers[number].tickets)
+        if self._pinned:
+            self._send_pinned(out)
+        while self._again and (number := self._roster.least_busy()) is not None:
+            self._send(number, self._again.popleft(), out)
+        self._look_around(out)
+        return out
+
+    def _look_around(self, out: list[Instruction]) -> None:
+        """Whether another run is wanted; if not, idle workers help out others, or there is nothing left to do."""
+        number = self._roster.least_busy()
+        has_credit = not (self._exhausted or self.is_paused) and len(self._entries) < self._window
+        if number is not None and has_credit and not self._again:
+            self.wants, self._next_worker = True, number
+            return
+        self.wants = False
+        self._relieve(out, idle=number is not None and self._roster.is_idle(number))
         if self._asked and self._exhausted and not self._entries:
             self._asked = False
             out.append(Finish())
-        return out
+
+    def _send(self, number: int, ticket: int, out: list[Instruction]) -> None:
+        entry = self._entries[ticket]
+        self._roster.sent(number, ticket)
+        left_out = entry.left_out(entry.run.samples) if entry.search or entry.losses else ()
+        out.append(Send(number, ticket, entry.run, entry.slot, left_out))
+
+    def _send_pinned(self, out: list[Instruction]) -> None:
+        for number, line in list(self._pinned.items()):
+            while line and self._roster.has_room(number):
+                self._send(number, line.popleft(), out)
+            if not line:
+                del self._pinned[number]
 
     def _deliver(self, out: list[Instruction]) -> None:
         ticket = self._next_due()
@@ -291,9 +341,9 @@ class Machine:
         entry = self._entries.pop(ticket)
         self._asked = False
         if entry.answer is None:
-            assert entry.doom is not None
+            assert entry.given_up is not None
             self._free.append(entry.slot)
-            out.append(entry.doom)
+            out.append(entry.given_up)
         else:
             self._held += 1
             copy = self._held > self.held_allowed
@@ -304,7 +354,7 @@ class Machine:
         if self._in_order:
             if self._order:
                 entry = self._entries[self._order[0]]
-                if entry.answer is not None or entry.doom is not None:
+                if entry.answer is not None or entry.given_up is not None:
                     return self._order.popleft()
         elif self._ready:
             epoch = self._entries[self._order[0]].run.epoch  # the oldest that has any left
@@ -315,47 +365,14 @@ class Machine:
                     return ticket
         return None
 
-    def _least_busy(self) -> int | None:
-        """The worker to give the next ticket to, or None if all have enough.
-
-        They take turns: one that gets nothing for long would keep open what it had last, as of a cache.
-        """
-        best, least = None, self._depth
-        for number in chain(range(self._turn, len(self._workers)), range(self._turn)):
-            worker = self._workers[number]
-            count = len(worker.tickets)
-            if count < least and not worker.stalled:
-                best, least = number, count
-                if not count:
-                    break
-        return best
-
-    def _issue(self) -> int | None:
-        """The next ticket to send: one that was lost, or a new one if there is credit."""
-        if self._again:
-            return self._again.popleft()
-        if self._exhausted or self.is_paused or len(self._entries) >= self._window:
-            return None
-        try:
-            run = next(self._runs)
-        except StopIteration:
-            self._exhausted = True
-            return None
-        if run is None:
-            self.is_paused = True
-            return None
-        ticket = self._enter(run)
-        self._order.append(ticket)
-        return ticket
-
     def _enter(self, run: Run) -> int:
         ticket = self._next_ticket
         self._next_ticket += 1
         self._entries[ticket] = Entry(run, self._take_slot())
         return ticket
 
-    def _reclaim(self, slot: int, *, haunted: bool) -> None:
-        if not haunted:
+    def _reclaim(self, slot: int, *, may_still_write: bool) -> None:
+        if not may_still_write:
             self._free.append(slot)
 
     def _take_slot(self) -> int:
@@ -368,9 +385,14 @@ class Machine:
         """Takes back what waits behind a slow run, if a worker idles or too many others have overtaken it."""
         if self._in_order and not idle:
             return
-        for number, worker in enumerate(self._workers):
-            if len(worker.tickets) < 2 or worker.recall_missed:
-                continue
-            if idle or self._next_ticket - worker.tickets[-1] > self._window:
-                out.append(Recall(number))
-                return
+
+        def is_due(tickets: deque[int]) -> bool:
+            is_overtaken = idle or self._next_ticket - tickets[-1] > self._window
+            return is_overtaken and not any(map(self._is_pinned, tickets))  # nobody can tell which would come back
+
+        number = self._roster.to_relieve(is_due)
+        if number is not None:
+            out.append(Recall(number))
+
+    def _is_pinned(self, ticket: int) -> bool:
+        return ticket in self._entries and self._entries[ticket].run.worker is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from stoker.plan import Run
@@ -48,21 +47,32 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """From now on these runs, in this order, and none of those before. ``samples``: how many a batch has.
+    """The consumer goes elsewhere: nobody wants what was offered so far, and other runs will be."""
 
-    Out of ``runs`` may come None: the next one will take its time, so first deliver what is due.
-    """
 
-    runs: Iterator[Run | None]
-    samples: Callable[[Run], int]
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The next run, in the order of the agenda. Only told while the machine ``wants`` one."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The next run will take its time: the machine wants none before ``Resumed``, and delivers what is due first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Nothing was due, so go on asking for runs, though the next may be slow to come."""
+    """Nothing was due, so the next run is waited for, however slow it is to come."""
 
 
-Event = Asked | Finished | Died | Released | Recalled | Sought | Resumed
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """There are no more runs to offer."""
+
+
+Event = Asked | Finished | Died | Released | Recalled | Sought | Offered | Paused | Resumed | Ended
 
 # Instructions
 
@@ -93,8 +103,8 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Mourn:
-    """Say that a worker has died, over that batch or over none, and that another takes its place."""
+class LogDeath:
+    """Log that a worker has died, while working on that batch or none, and is restarted."""
 
     death: Death
     run: Run | None
@@ -136,4 +146,4 @@ class Finish:
     """There are no more runs."""
 
 
-Instruction = Spawn | Send | Recall | Mourn | Deliver | Fail | Finish
+Instruction = Spawn | Send | Recall | LogDeath | Deliver | Fail | Finish

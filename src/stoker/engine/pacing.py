@@ -6,7 +6,7 @@ at a time, so that this is shared; all others singly. What is in a batch does no
 
 from __future__ import annotations
 
-_TARGET_NS = 1_500_000  # of work in a run: thirty times what handing it out costs
+_TARGET_NS = 3_000_000  # of work in a run: fifty times what handing it out costs
 _MOST_BYTES = 2**22 - 2**16  # in a run of several batches: with layouts and table it fits a slot of 4 MiB
 _MOST = 64
 _WEIGHT = 0.25  # of the newest measurement in the average

@@ -20,6 +20,7 @@ from stoker.memory.mapping import PAGE, map_fixed
 
 ADOPTED_FROM = 2**25  # bytes: glibc never takes bigger blocks from its heap (its mmap threshold ends there)
 
+_MAPS = "/proc/self/maps"
 _HEADER = 16  # bytes before a block: the size of the block below, and its own with three flags
 _IS_MMAPPED = 0b010
 _FLAGS = 0b111
@@ -57,15 +58,18 @@ def _is_block_of_its_own(address: int, nbytes: int) -> bool:
 
 
 def _is_plain_memory(first: int, last: int) -> bool:
-    """Whether these addresses are private, writable memory that is no file's."""
+    """Whether these addresses are known to be private, writable memory that is no file's."""
     covered = first
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            span, permissions, _, _, inode, *name = line.split(maxsplit=5)
-            begin, end = (int(part, 16) for part in span.split("-"))
-            if end <= covered or begin >= last:
-                continue
-            if begin > covered or permissions != "rw-p" or inode != "0" or name:
-                return False
-            covered = end
+    try:
+        with open(_MAPS) as maps:
+            for line in maps:
+                span, permissions, _, _, inode, *name = line.split(maxsplit=5)
+                begin, end = (int(part, 16) for part in span.split("-"))
+                if end <= covered or begin >= last:
+                    continue
+                if begin > covered or permissions != "rw-p" or inode != "0" or name:
+                    return False
+                covered = end
+    except OSError:  # no /proc: nobody can tell
+        return False
     return covered >= last

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 
+from stoker.memory.descriptors import above_stdio
 from stoker.memory.limits import explanation
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # Linux's numbers
@@ -20,18 +21,18 @@ def anonymous_file(*, memfd: bool = SEALABLE) -> int:
     disk's mercy.
     """
     if memfd:
-        return os.memfd_create("stoker", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        return above_stdio(os.memfd_create("stoker", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
     import tempfile  # only where there is no memfd, and slow to import
 
     fd, path = tempfile.mkstemp(prefix="stoker-")
     os.unlink(path)
-    return fd
+    return above_stdio(fd)
 
 
 def unnamed_file(folder: str) -> int:
     """A descriptor of a new file on the disk of that folder, which goes when the last holder does, however it ends."""
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        return above_stdio(os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
             raise
@@ -39,7 +40,7 @@ def unnamed_file(folder: str) -> int:
 
     fd, path = tempfile.mkstemp(prefix="stoker-", dir=folder)
     os.unlink(path)
-    return fd
+    return above_stdio(fd)
 
 
 def allocate(fd: int, offset: int, nbytes: int) -> None:

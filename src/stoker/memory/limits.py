@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import resource
 from collections.abc import Iterator
+
+_MOST_MAPPINGS = 65_530  # that a process may have, where Linux is not told otherwise
+_OUR_PART = 4  # a quarter of them: malloc needs some, too, and fails where there are none left
+
+
+@functools.cache
+def mappings_allowed() -> int:
+    """Pieces of memory that all loaders of this process may map."""
+    try:
+        with open("/proc/sys/vm/max_map_count") as file:
+            most = int(file.read())
+    except (OSError, ValueError):
+        most = _MOST_MAPPINGS
+    return most // _OUR_PART
 
 
 @contextlib.contextmanager

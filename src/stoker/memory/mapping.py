@@ -1,27 +1,29 @@
 """Memory mappings that hold no descriptor.
 
 Python's own ``mmap`` keeps a duplicate of the descriptor in every mapping (before 3.13), so a thousand held batches
-would be a thousand open files. This one calls the C library, and is unmapped when the last array over it is gone.
+would be a thousand open files. Here it maps memory without a file, and the file is then put in its place: what is
+unmapped when the last array over it is gone, and by whom, is Python's own business, and no interrupt can prevent it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import weakref
 from enum import IntFlag
 
 import numpy as np
 
+from stoker.memory.limits import mappings_allowed
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 _READ_WRITE = 0x1 | 0x2
-_FAILED = ctypes.c_void_p(-1).value
 _LINUX = os.uname().sysname == "Linux"
 
 
@@ -32,12 +34,13 @@ class Sharing(IntFlag):
     PRIVATE = 0x02  # copy on write: shared until one writes, and then one's own
 
 
+_mapped: set[weakref.ref[mmap.mmap]] = set()  # of this process, whichever loader they belong to
 _POPULATE = 0x8000 if _LINUX else 0  # map the pages that are there now, instead of a page fault each later
 _NORESERVE = 0x4000 if _LINUX else 0
 _FIXED = 0x10
 
 
-class Mapping:
+class MappedFile:
     """A piece of a file in memory. ``bytes`` is a writable uint8 array over it; arrays over that keep it mapped.
 
     ``populate``: shared pages that are there are mapped now; a big file on disk would be read for it.
@@ -49,19 +52,29 @@ class Mapping:
         self, fd: int, size: int, offset: int = 0, sharing: Sharing = Sharing.SHARED, *, populate: bool = True
     ) -> None:
         flags = sharing | (_NORESERVE if sharing is Sharing.PRIVATE else _POPULATE if populate else 0)
-        address = _libc.mmap(None, size, _READ_WRITE, flags, fd, offset)
-        if address in (None, _FAILED):
-            error = ctypes.get_errno()
-            raise MemoryError(
-                f"cannot map {size / 2**20:.1f} MiB: {os.strerror(error)} (errno {error}). Use a smaller batch_size, "
-                f"hold fewer batches, or raise the limit of address space (`ulimit -v`)"
-            )
-        owner = (ctypes.c_uint8 * size).from_address(address)
-        # Not at exit: arrays may be read until the very end, and the system unmaps everything anyway.
-        weakref.finalize(owner, _libc.munmap, address, size).atexit = False
-        self.bytes = np.frombuffer(memoryview(owner), np.uint8)
+        try:
+            owner = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+        except OSError as error:
+            raise _cannot_map(size, error.errno or 0) from error
+        self.bytes = np.frombuffer(owner, np.uint8)
+        address = self.bytes.ctypes.data
+        if _libc.mmap(address, size, _READ_WRITE, flags | _FIXED, fd, offset) != address:
+            raise _cannot_map(size, ctypes.get_errno())
+        _mapped.add(weakref.ref(owner, _mapped.discard))  # which is no Python, and so is never interrupted
         self.buffer = self.bytes.data
         self.size = size
+
+
+def _cannot_map(size: int, errno: int) -> MemoryError:
+    return MemoryError(
+        f"cannot map {size / 2**20:.1f} MiB: {os.strerror(errno)} (errno {errno}). Use a smaller batch_size, "
+        f"hold fewer batches, or raise the limit of address space (`ulimit -v`)"
+    )
+
+
+def mappings_left() -> int:
+    """How many more there may be; fewer than none where there are too many already."""
+    return mappings_allowed() - len(_mapped)
 
 
 def map_fixed(address: int, size: int, fd: int, offset: int) -> None:

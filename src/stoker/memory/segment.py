@@ -6,15 +6,20 @@ import contextlib
 import fcntl
 import os
 import struct
+import weakref
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from stoker.interrupts import let_in, put_off
 from stoker.memory.adoption import address_of, adopt
 from stoker.memory.anonymous import allocate, anonymous_file
-from stoker.memory.mapping import PAGE, Mapping, Sharing, page_aligned
+from stoker.memory.mapping import PAGE, MappedFile, Sharing, page_aligned
 
 _COUNT = struct.Struct("<q")
 _PLACE = struct.Struct("<qq")  # offset and length of a buffer
 _ALIGN = 64
+_COMPARED = 2**20  # bytes at a time, so that the result of the comparison stays in the caches
 _CHUNK = 2**30  # a single write takes 2 GiB at most
 
 
@@ -23,6 +28,7 @@ class Segment:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self._finalizer: weakref.finalize[[int], Segment] | None = None  # where nobody but us has the descriptor
 
     @classmethod
     def write(cls, buffers: Sequence[memoryview]) -> Segment:
@@ -31,32 +37,38 @@ class Segment:
         offsets = list(_offsets([buffer.nbytes for buffer in buffers], addresses))
         end = max((offset + buffer.nbytes for offset, buffer in zip(offsets, buffers, strict=True)), default=0)
         places = [(offset, buffer.nbytes) for offset, buffer in zip(offsets, buffers, strict=True)]
-        fd = anonymous_file()
-        try:
-            allocate(fd, 0, page_aligned(end + 1))
-            os.pwrite(fd, _COUNT.pack(len(places)) + b"".join(_PLACE.pack(*place) for place in places), 0)
-            for buffer, offset in zip(buffers, offsets, strict=True):
-                _write_all(fd, buffer.cast("B"), offset)
-            _seal(fd)
-        except BaseException:
-            os.close(fd)
-            raise
+        with put_off():  # until somebody has the descriptor; from then on an interrupt only frees it
+            segment = cls(fd := anonymous_file())
+            segment._finalizer = weakref.finalize(segment, os.close, fd)
+        allocate(fd, 0, page_aligned(end + 1))
+        os.pwrite(fd, _COUNT.pack(len(places)) + b"".join(_PLACE.pack(*place) for place in places), 0)
+        for buffer, offset in zip(buffers, offsets, strict=True):
+            _write_all(fd, buffer.cast("B"), offset)
+        _seal(fd)
         for (offset, nbytes), address in zip(places, addresses, strict=True):
             if address:
                 adopt(fd, offset, address, nbytes)
-        return cls(fd)
+        return segment
 
     def read(self) -> list[memoryview]:
         """The buffers, mapped copy-on-write: a dataset may write into its arrays, and then has that page for itself."""
         (count,) = _COUNT.unpack(os.pread(self.fd, _COUNT.size, 0))
         places = _PLACE.iter_unpack(os.pread(self.fd, count * _PLACE.size, _COUNT.size))
-        mapping = Mapping(self.fd, os.fstat(self.fd).st_size, sharing=Sharing.PRIVATE)
+        mapping = MappedFile(self.fd, os.fstat(self.fd).st_size, sharing=Sharing.PRIVATE)
         return [mapping.buffer[offset : offset + nbytes] for offset, nbytes in places]
 
+    def holds(self, buffers: Sequence[memoryview]) -> bool:
+        """Whether its buffers are these, byte by byte."""
+        own = self.read()
+        return len(own) == len(buffers) and all(map(_is_equal, own, buffers))
+
     def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        fd, self.fd, finalizer, self._finalizer = self.fd, -1, self._finalizer, None  # at once
+        with put_off():
+            if finalizer is not None:
+                finalizer()
+            elif fd >= 0:
+                os.close(fd)
 
 
 def _offsets(lengths: Sequence[int], addresses: Sequence[int]) -> Iterator[int]:
@@ -68,9 +80,20 @@ def _offsets(lengths: Sequence[int], addresses: Sequence[int]) -> Iterator[int]:
         end = offset + length
 
 
+def _is_equal(one: memoryview, other: memoryview) -> bool:
+    if one.nbytes != other.nbytes:
+        return False
+    first, second = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
+    return all(
+        np.array_equal(first[start : start + _COMPARED], second[start : start + _COMPARED])
+        for start in range(0, one.nbytes, _COMPARED)
+    )
+
+
 def _write_all(fd: int, piece: memoryview, offset: int) -> None:
     while piece:
-        done = os.pwrite(fd, piece[:_CHUNK], offset)
+        with let_in():  # it may take long
+            done = os.pwrite(fd, piece[:_CHUNK], offset)
         piece, offset = piece[done:], offset + done
 
 

@@ -8,10 +8,9 @@ there is nothing to lock.
 from __future__ import annotations
 
 import os
-import weakref
 
 from stoker.memory.anonymous import allocate, anonymous_file
-from stoker.memory.mapping import PAGE, Mapping, page_aligned
+from stoker.memory.mapping import PAGE, MappedFile, page_aligned
 
 _DISTANCE = 2**40  # bytes from slot to slot
 _DOUBLED_UP_TO = 2**22  # bytes; small slots grow to powers of two, as runs of small batches get longer
@@ -26,17 +25,17 @@ class Slot:
     def __init__(self, fd: int, number: int) -> None:
         self._fd = fd
         self._offset = number * _DISTANCE
-        self._mapping: Mapping | None = None
+        self._mapping: MappedFile | None = None
         self.capacity = 0
 
-    def view(self) -> Mapping:
+    def view(self) -> MappedFile:
         """All its memory: mapped when first used, and again when it has grown."""
         mapping = self._mapping
         if mapping is None or mapping.size < self.capacity:
-            mapping = self._mapping = Mapping(self._fd, self.capacity, self._offset)
+            mapping = self._mapping = MappedFile(self._fd, self.capacity, self._offset)
         return mapping
 
-    def reserve(self, nbytes: int) -> Mapping:
+    def reserve(self, nbytes: int) -> MappedFile:
         """Its memory, at least ``nbytes`` of it."""
         nbytes = max(nbytes, 1)  # there is no mapping of nothing
         if nbytes > self.capacity:
@@ -48,7 +47,7 @@ class Slot:
         except MemoryError:  # no room to map all of it: perhaps for what is needed now, to report that
             mapping = self._mapping
             if mapping is None or mapping.size < nbytes:
-                mapping = self._mapping = Mapping(self._fd, page_aligned(nbytes), self._offset)
+                mapping = self._mapping = MappedFile(self._fd, page_aligned(nbytes), self._offset)
             return mapping
 
     def _grown(self, nbytes: int) -> int:
@@ -61,12 +60,17 @@ class Slot:
 
 
 class Slots:
-    """One process's view of all slots."""
+    """One process's view of all slots.
+
+    Threads that work with them borrow them: the descriptor is closed when the last one has given them back, since
+    the system may use its number for another file at once.
+    """
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self._slots: dict[int, Slot] = {}
-        self._left_open = False
+        self._borrowers: set[object] = set()
+        self._closed = False
 
     @classmethod
     def create(cls) -> Slots:
@@ -81,17 +85,27 @@ class Slots:
             slot.capacity = capacity
         return slot
 
-    def leave_open(self) -> None:
-        """Somebody who cannot be stopped still works with it: the descriptor is closed when they, too, have let go."""
-        if not self._left_open:
-            self._left_open = True
-            weakref.finalize(self, os.close, self.fd).atexit = False
+    def borrow(self, borrower: object) -> bool:
+        """By a thread, before it uses any. False: they are closed already. Else to be followed by ``give_back``."""
+        self._borrowers.add(borrower)  # first: now either we see that they are closed, or who closes them sees us
+        if not self._closed:
+            return True
+        self.give_back(borrower)
+        return False
+
+    def give_back(self, borrower: object) -> None:
+        self._borrowers.discard(borrower)
+        if self._closed and not self._borrowers:
+            self._close_file()
 
     def close(self) -> None:
         """Forgets the mappings; those under arrays that somebody holds stay mapped until the arrays are gone."""
-        if self._left_open:
-            return
+        self._closed = True
+        if not self._borrowers:
+            self._close_file()
+
+    def _close_file(self) -> None:
         self._slots.clear()
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        fd, self.fd = self.fd, -1  # and closed in the next call: no interrupt and no thread comes in between
+        if fd >= 0:
+            os.close(fd)

@@ -1,6 +1,6 @@
 """What the engine reports, made into figures, a sentence, and a file of what failed.
 
-Imports ``errors``, ``plan``, and ``workers`` for what a worker measures.
+Imports ``errors``, ``plan``, and of ``workers`` and ``engine`` what they measure.
 """
 
 from stoker.observe.failures import ErrorPolicy, Failures, OnError, Reference

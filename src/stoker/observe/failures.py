@@ -3,6 +3,8 @@
 A quarantine file has one JSON object a line: ``index``, ``epoch``, ``error``, ``traceback``, and for ``stoker replay``
 ``seed`` (of the batch's random numbers) and ``dataset`` (how to make it, where that is known). Items of a stream and
 chunk files, which cannot be made again by an index, have ``what`` instead of these two.
+
+Secrets are redacted: in the arguments of the dataset, and in errors and tracebacks as far as they can be told.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import errno
 import json
 import logging
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stoker.errors import TooManyErrors
-from stoker.plan import Batch, Plan
-from stoker.sources import ENDLESS
+from stoker.plan import Batch, Numbering, Plan
+from stoker.private_files import open_to_append
+from stoker.redaction import redacted_text
 from stoker.workers import Skipped
 
 OnError = Literal["raise", "skip", "quarantine"]
@@ -47,7 +50,7 @@ class ErrorPolicy:
 
     def __post_init__(self) -> None:
         if self.on_error not in _CHOICES:
-            raise ValueError(f"on_error={self.on_error!r}: write one of {', '.join(map(repr, _CHOICES))}")
+            raise ValueError(f"on_error={self.on_error!r}: pass one of {', '.join(map(repr, _CHOICES))}")
         if self.max_errors is not None:
             self._check_max_errors(self.max_errors)
         if self.quarantine is not None:
@@ -66,9 +69,9 @@ class ErrorPolicy:
             return None
         return os.path.abspath(self.quarantine or QUARANTINE_FILE)
 
-    def limit(self, plan: Plan) -> int:
-        """How many samples may fail in an epoch."""
-        samples = plan.share
+    def limit(self, plan: Plan | Numbering) -> int:
+        """How many may fail in an epoch."""
+        samples = plan.positions if plan.share is None else plan.share
         if self.max_errors is None:
             return samples - 1
         if isinstance(self.max_errors, float):
@@ -80,7 +83,7 @@ class ErrorPolicy:
             raise ValueError(f'max_errors={limit!r} needs on_error="skip" or "quarantine"')
         is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
         if not is_count and not (isinstance(limit, float) and 0 <= limit <= 1):
-            raise ValueError(f"max_errors={limit!r}: write a number of samples, or a share of them from 0.0 to 1.0")
+            raise ValueError(f"max_errors={limit!r}: pass a number of samples, or a share of them from 0.0 to 1.0")
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,12 @@ class Reference:
     Args:
         dataset: How to make it, as JSON can hold it.
         seed: What random numbers were seeded with before a sample of a batch was made.
+        secrets: Strings that are to be redacted wherever they stand.
     """
 
     dataset: dict[str, Any]
     seed: Callable[[Plan, Batch, int], int]
+    secrets: Collection[str] = field(default=(), repr=False)
 
     def of(self, plan: Plan, batch: Batch, sample: int) -> dict[str, Any]:
         return {"seed": self.seed(plan, batch, sample), "dataset": self.dataset}
@@ -105,43 +110,58 @@ class Failures:
     Args:
         policy: What the user wants.
         reference: For the quarantine file; None: what is left out has no index to make it again by.
-        what: What is left out: "sample", "item" or "file".
     """
 
-    def __init__(self, policy: ErrorPolicy, reference: Reference | None = None, what: str = "sample") -> None:
+    def __init__(self, policy: ErrorPolicy, reference: Reference | None = None) -> None:
         self._policy = policy
-        self._what = what
         self._file = policy.file  # now, since the program may change its folder
         self._reference = reference
+        self._secrets = reference.secrets if reference is not None else ()
         self._logged = 0
         self._unwritable = False
 
-    def note(self, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan, before: int) -> None:
+    def note(
+        self, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan | Numbering, before: int, what: str = "sample"
+    ) -> None:
         """These were left out of a batch, after ``before`` others in its epoch.
+
+        Args:
+            skipped: Which, and why.
+            batch: Of which.
+            plan: Its ``share`` tells how many there are in an epoch.
+            before: How many were left out before them.
+            what: What one of them is: "sample", "item", "file", or "part" of a file.
 
         Raises:
             TooManyErrors: With these, more have failed than may.
         """
+        skipped = tuple(self._redacted(one) for one in skipped)
         for one in skipped:
-            self._log(one, batch)
+            self._log(one, batch, what)
         if self._file is not None:
-            self._write(self._file, skipped, batch, plan)
+            self._write(self._file, skipped, batch, plan, what)
         failed, limit = before + len(skipped), self._policy.limit(plan)
         if failed > limit:
-            raise self._too_many(failed, limit, skipped[-1], batch, plan)
+            raise self._too_many(failed, limit, skipped[-1], batch, plan.share, what)
 
-    def _log(self, one: Skipped, batch: Batch) -> None:
+    def _redacted(self, one: Skipped) -> Skipped:
+        error, told = (redacted_text(text, self._secrets) for text in (one.error, one.traceback))
+        return one._replace(error=error, traceback=told)
+
+    def _log(self, one: Skipped, batch: Batch, what: str) -> None:
         self._logged += 1
         if self._logged <= _LOGGED or self._logged % 100 == 0:
-            log.warning("skipped %s %d of epoch %d: %s", self._what, one.sample, batch.epoch, one.error)
+            log.warning("skipped %s %d of epoch %d: %s", what, one.sample, batch.epoch, one.error)
         if self._logged == _LOGGED:
-            log.warning("%d %ss were skipped so far: from here on, only every hundredth is logged", _LOGGED, self._what)
+            log.warning("%d %ss were skipped so far: from here on, only every hundredth is logged", _LOGGED, what)
 
-    def _write(self, file: str, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan) -> None:
+    def _write(self, file: str, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan | Numbering, what: str) -> None:
         """Appends whole lines in one go, so that several consumers may share a file."""
         lines = []
         for sample, error, told in skipped:
-            known = {"what": self._what} if self._reference is None else self._reference.of(plan, batch, sample)
+            known: dict[str, Any] = {"what": what}
+            if self._reference is not None and isinstance(plan, Plan):
+                known = self._reference.of(plan, batch, sample)
             failed = {"index": sample, "epoch": batch.epoch, "error": error, "traceback": told}
             lines.append(json.dumps(failed | known) + "\n")
         try:
@@ -152,22 +172,24 @@ class Failures:
                 log.error("cannot write to the quarantine file %s. Samples are skipped all the same.", why)
             self._unwritable = True
 
-    def _too_many(self, failed: int, limit: int, last: Skipped, batch: Batch, plan: Plan) -> TooManyErrors:
-        of_all, what = f"of {plan.share} {self._what}s of epoch {batch.epoch}", "the dataset"
-        if plan.length == ENDLESS:
-            of_all, what = f"{self._what}s", "the work"
+    def _too_many(
+        self, failed: int, limit: int, last: Skipped, batch: Batch, share: int | None, what: str
+    ) -> TooManyErrors:
+        of_all, culprit = f"of {share} {what}s of epoch {batch.epoch}", "the dataset"
+        if share is None:
+            of_all, culprit = f"{what}s", "the work"
         allowed = f"max_errors={self._policy.max_errors!r}" if self._policy.max_errors is not None else "all but one"
         error = TooManyErrors(
             f"{failed} {of_all} failed; {limit} may ({allowed}). "
-            f"The last one was {last.sample}: {last.error}. Mend {what}, or raise max_errors"
+            f"The last one was {last.sample}: {last.error}. Mend {culprit}, or raise max_errors"
         )
         if last.traceback:
-            error.add_note(f"stoker: how {self._what} {last.sample} failed:\n{last.traceback}")
+            error.add_note(f"stoker: how {what} {last.sample} failed:\n{last.traceback}")
         return error
 
 
 def _append(file: str, text: bytes) -> None:
-    fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fd = open_to_append(file)
     try:
         if os.write(fd, text) < len(text):
             raise OSError(errno.ENOSPC, "not all of it could be written")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter_ns
 
+from stoker.engine import Usage
 from stoker.workers import Made
 
 _SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
+_MOST = 0.5  # of the time: what took more than this is what to talk about
+_NOTHING = Usage()  # is under way: it has not been started, or was closed
+_BRIEF_S = 0.5  # too short a time, beside the start-up, to tell who waits for whom
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class WorkerStats:
     idling: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stats:
     """What a loader has done since it was started. Times are in seconds.
 
@@ -32,12 +36,18 @@ class Stats:
         nbytes: Bytes of arrays delivered.
         workers: Number of workers; 0 inline.
         elapsed: From the first request for a batch to the last delivery.
-        waited: Part of it in which the consumer was blocked, waiting for a batch.
+        starting: Part of it until workers were up and the first batch was begun: processes, imports, the dataset.
+        waited: Part of it in which the consumer was blocked, waiting for a batch; includes ``starting``.
         fetching: Spent in ``dataset[i]``, over all workers.
         writing: Spent collating and writing into slots, over all workers.
         idling: Spent waiting for a request, over all workers.
         moving: Spent in ``to`` and on the way to the device; ahead of the consumer where there is a device.
         by_worker: The same, worker by worker.
+        units_under_way: Units of work (batches, a few small ones together, or items) that workers have or have done,
+            and that were not delivered yet; at this moment, as all that follows.
+        workers_busy: Workers that have something to do.
+        slots: Blocks of shared memory, each of which holds the batches of one unit; free ones included.
+        slots_held: Those that the consumer holds, with a batch or a part of it.
     """
 
     batches: int
@@ -52,6 +62,19 @@ class Stats:
     idling: float
     moving: float
     by_worker: tuple[WorkerStats, ...]
+    starting: float = 0.0
+    units_under_way: int = 0
+    workers_busy: int = 0
+    slots: int = 0
+    slots_held: int = 0
+
+    def __repr__(self) -> str:
+        times = f"{self.elapsed:.3g} s, of which starting {self.starting:.3g} s and waited {self.waited:.3g} s"
+        left_out = f"{self.skipped} skipped, " if self.skipped else ""
+        return (
+            f"Stats({self.batches} batches, {self.samples} samples, {left_out}{self.nbytes} bytes, "
+            f"{self.workers} workers, {times})"
+        )
 
     @property
     def samples_per_second(self) -> float:
@@ -62,9 +85,20 @@ class Stats:
         """One sentence: who waited for whom, and what would help."""
         if not self.batches or not self.elapsed:
             return "Nothing was delivered yet."
-        share = self.waited / self.elapsed
         if not self.workers:
+            share = self.waited / self.elapsed
             return f"There are no workers: the consumer made its batches itself, {share:.0%} of the time."
+        if self.starting > _MOST * self.elapsed and self.elapsed - self.starting < _BRIEF_S:
+            return (
+                f"Most of the time was start-up, {self.starting:.2g} of {self.elapsed:.2g} s: workers, imports and "
+                f"the dataset. A longer run tells who waits for whom; warm_up() starts the workers earlier."
+            )
+        return f"{self._of_the_rest}{self._start_up}"
+
+    @property
+    def _of_the_rest(self) -> str:
+        """Who waited for whom once workers were up."""
+        share = max(self.waited - self.starting, 0.0) / (self.elapsed - self.starting)
         if share < _SMALL_SHARE:
             return (
                 f"The consumer was kept fed: it waited {share:.0%} of the time "
@@ -74,12 +108,18 @@ class Stats:
         return f"The consumer waited for data {share:.0%} of the time; workers spent {busy}: {remedy}."
 
     @property
+    def _start_up(self) -> str:
+        return f" Start-up took {self.starting:.2g} s more." if self.starting > _SMALL_SHARE * self.elapsed else ""
+
+    @property
     def _idle_share(self) -> float:
         return self.idling / max(self.idling + self.fetching + self.writing, 1e-9)
 
     @property
     def _bottleneck(self) -> tuple[str, str]:
         busy = max(self.fetching + self.writing, 1e-9)
+        if self._idle_share > _MOST:
+            return f"{self._idle_share:.0%} of theirs idling", "bigger batches, or a bigger prefetch, would help"
         if self.fetching >= self.writing:
             return (
                 f"{self.fetching / busy:.0%} of their work in dataset[i]",
@@ -98,7 +138,8 @@ class Meter:
         self._workers = workers
         self._began = 0
         self._ended = 0
-        self._skipped = self._nbytes = self._waited = self._moving = 0
+        self._batches = self._samples = 0
+        self._skipped = self._nbytes = self._waited = self._moving = self._starting = 0
         # For each worker: batches, samples, and nanoseconds of fetching, writing, idling.
         self._by_worker = [[0] * 5 for _ in range(max(workers, 1))]
 
@@ -107,15 +148,28 @@ class Meter:
         if not self._began:
             self._began = perf_counter_ns()
 
-    def delivered(self, made: Made, worker: int, idle: int, waited: int, moving: int) -> None:
-        packed, samples, _, _, fetching, writing = made
+    def handed(self, samples: int) -> None:
+        """A batch of so many samples goes to the consumer."""
+        self._batches += 1
+        self._samples += samples
+        self._ended = perf_counter_ns()
+
+    def moved(self, nanoseconds: int) -> None:
+        """So long it took a batch to get through the bridge, if no worker's work is told with it."""
+        self._moving += nanoseconds
+
+    def delivered(self, made: Made, worker: int, waited: int, moving: int) -> None:
+        """A worker has made that: a batch, or what many are cut of."""
+        free, began, fetched, written = made.timing
         own = self._by_worker[worker]
+        if not self._ended:  # the first batch: what it took beyond its own making was start-up
+            self._starting = max(waited - (written - began) - moving, 0) if self._workers else 0
         own[0] += 1
-        own[1] += samples
-        own[2] += fetching
-        own[3] += writing
-        own[4] += idle
-        self._nbytes += packed.nbytes
+        own[1] += made.samples
+        own[2] += fetched - began
+        own[3] += written - fetched
+        own[4] += began - free
+        self._nbytes += made.packed.nbytes
         self._waited += waited
         self._moving += moving
         self._ended = perf_counter_ns()
@@ -123,15 +177,16 @@ class Meter:
     def skipped(self, count: int) -> None:
         self._skipped += count
 
-    def stats(self) -> Stats:
-        batches, samples, fetching, writing, idling = (sum(column) for column in zip(*self._by_worker, strict=True))
+    def stats(self, usage: Usage = _NOTHING) -> Stats:
+        _, _, fetching, writing, idling = (sum(column) for column in zip(*self._by_worker, strict=True))
         return Stats(
-            batches=batches,
-            samples=samples,
+            batches=self._batches,
+            samples=self._samples,
             skipped=self._skipped,
             nbytes=self._nbytes,
             workers=self._workers,
             elapsed=max(self._ended - self._began, 0) / 1e9,
+            starting=self._starting / 1e9,
             waited=self._waited / 1e9,
             fetching=fetching / 1e9,
             writing=writing / 1e9,
@@ -141,4 +196,8 @@ class Meter:
                 WorkerStats(batches, samples, *(spent / 1e9 for spent in times))
                 for batches, samples, *times in self._by_worker
             ),
+            units_under_way=usage.runs,
+            workers_busy=usage.workers,
+            slots=usage.slots,
+            slots_held=usage.held,
         )

@@ -3,19 +3,24 @@
 Pure: no process, file or clock. May import numpy, the standard library and `stoker.errors`, nothing else.
 """
 
+from stoker.plan.chunk_cursor import ChunkCursor
 from stoker.plan.cursor import Cursor
+from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, derive
-from stoker.plan.plan import PLAN_VERSION, Batch, Plan, sample_seed
+from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
 from stoker.plan.runs import Run, runs
 from stoker.plan.state import STATE_VERSION, from_state, to_state
 
 __all__ = [
+    "MAX_EPOCH",
     "PLAN_VERSION",
     "STATE_VERSION",
     "Batch",
+    "ChunkCursor",
     "Cursor",
     "Nearby",
+    "Numbering",
     "Order",
     "Permutation",
     "Plan",

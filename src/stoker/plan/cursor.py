@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from stoker.plan.numbering import Numbering
 from stoker.plan.plan import Batch, Plan
 
 
@@ -22,12 +23,18 @@ class Cursor:
     taken: set[int] = field(default_factory=set)
     skipped: int = 0
 
-    def deliver(self, batch: Batch, plan: Plan) -> None:
+    def after(self, batch: Batch, plan: Plan | Numbering) -> "Cursor":
+        """Where the consumer is once it has taken `batch`, too."""
+        cursor = Cursor(self.epoch, self.position, set(self.taken), self.skipped)
+        cursor.deliver(batch, plan)
+        return cursor
+
+    def deliver(self, batch: Batch, plan: Plan | Numbering) -> None:
         """Note that the consumer has taken `batch`."""
-        if batch.epoch != self.epoch or (batch.round != self.position and not self._is_due(batch.round, plan)):
+        if batch.epoch != self.epoch or (batch.position != self.position and not self._is_due(batch.position, plan)):
             raise ValueError(f"{batch} is not due at {self}: it was delivered before, or is of another plan or epoch")
-        if batch.round != self.position:
-            self.taken.add(batch.round)
+        if batch.position != self.position:
+            self.taken.add(batch.position)
             return
         self.position = plan.next_position(self.position)
         while self.position in self.taken:
@@ -37,24 +44,24 @@ class Cursor:
     def remaining(self, plan: Plan) -> Iterator[Batch]:
         """The batches of this epoch that were undelivered when this was called, in the plan's order."""
         taken = frozenset(self.taken)
-        return (batch for batch in plan.batches(self.epoch, self.position) if batch.round not in taken)
+        return (batch for batch in plan.batches(self.epoch, self.position) if batch.position not in taken)
 
     def onwards(self, plan: Plan) -> Iterator[Batch]:
         """What is left of this epoch, then epoch after epoch: the engine prefetches as far as its credit goes."""
         epoch = self.epoch
         yield from self.remaining(plan)
-        while plan.rounds:
+        while len(plan):
             epoch += 1
             yield from plan.batches(epoch)
 
-    def at_end(self, plan: Plan) -> bool:
-        """Whether this epoch has nothing left to deliver."""
-        return plan.is_over(self.position)
+    def at_end(self, plan: Plan | Numbering) -> bool:
+        """Whether this epoch has nothing left to deliver to this shard."""
+        return plan.has_none_at(self.position)
 
     def next_epoch(self) -> None:
         """Go to the start of the next epoch, whatever is left of this one."""
         self.epoch, self.position, self.taken, self.skipped = self.epoch + 1, 0, set(), 0
 
-    def _is_due(self, start: int, plan: Plan) -> bool:
+    def _is_due(self, start: int, plan: Plan | Numbering) -> bool:
         ahead = start - self.position
-        return ahead >= 0 and ahead % plan.stride == 0 and start not in self.taken and not plan.is_over(start)
+        return ahead >= 0 and ahead % plan.stride == 0 and start not in self.taken and not plan.has_none_at(start)

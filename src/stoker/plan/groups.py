@@ -1,6 +1,6 @@
-"""Groups: chunk files that are read and mixed together, in the order of an epoch.
+"""Groups: parts of files that are read and mixed together, in the order of an epoch.
 
-Pure arithmetic on (seed, epoch, sizes of the files), like the rest of the plan: the number of workers plays no part.
+Pure arithmetic on (seed, epoch, sizes of the parts), like the rest of the plan: the number of workers plays no role.
 """
 
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ import numpy as np
 from stoker.plan.order import Shuffled
 from stoker.plan.permutation import Positions, derive, extend
 
-_FILES_KEY, _GROUP_KEY, _GROUP_SEED = 5, 6, 7  # domains, as in plan.py
+_STRANDS_KEY, _GROUP_KEY, _GROUP_SEED = 5, 6, 7  # domains, as in plan.py
 
-_ENOUGH = 2**22  # bytes: smaller files are read together, since handing each out would cost more than reading it
-_FEWEST = 64  # groups, where there are as many files: there must be some for each worker
+_ENOUGH = 2**22  # bytes: smaller parts are read together, since handing each out would cost more than reading it
+_FEWEST = 64  # groups, where there are as many parts: there must be some for each worker
 
 
-class Part(NamedTuple):
-    """The samples [start, stop) of a group, in the order of the epoch; None: to its end.
+class Share(NamedTuple):
+    """The samples [start, stop) of a group that are one shard's, in the order of the epoch; None: to its end.
 
-    ``lead``: so many of them belong to a batch that begins in the part before.
+    ``lead``: so many of them belong to a batch that begins in the share before.
     """
 
     group: int
@@ -32,31 +32,50 @@ class Part(NamedTuple):
 class Groups:
     """The groups of one epoch.
 
+    A *strand* is a run of parts that can only be read quickly one after the other, such as the slices of one large row
+    group. The shuffle permutes strands. ``abreast`` of them are then read side by side: the first part of each, the
+    second of each, and so on.
+
     Args:
-        sizes: Bytes of each file, negative where they are not known.
-        interleave: Files in a group, at least.
-        shuffle: Whether files change places, and samples within a group.
+        sizes: Bytes of each part, negative where they are not known.
+        interleave: Parts in a group, at least.
+        shuffle: Whether strands change places, and samples within a group.
         seed: Of the shuffle.
         epoch: Its number.
+        strands: The strand of each part: 0 for the first part, and then the same number or the next one. None: each
+            part is a strand by itself.
+        abreast: How many strands are read side by side; None: ``interleave``.
 
     Example:
         >>> groups = Groups(np.array([10, 10, 10]), interleave=2, shuffle=False, seed=0, epoch=0)
-        >>> [groups.files(number) for number in range(len(groups))]
+        >>> [groups.parts(number) for number in range(len(groups))]
         [[0, 1], [2]]
     """
 
-    def __init__(self, sizes: Positions, interleave: int, shuffle: bool, seed: int, epoch: int) -> None:
+    def __init__(
+        self,
+        sizes: Positions,
+        interleave: int,
+        shuffle: bool,
+        seed: int,
+        epoch: int,
+        strands: Positions | None = None,
+        abreast: int | None = None,
+    ) -> None:
         self._shuffle, self._seed, self._epoch = shuffle, seed, epoch
         self._order = np.arange(len(sizes))
         if shuffle:
-            self._order = Shuffled(len(sizes), derive(_FILES_KEY, seed, epoch)).at(self._order)
+            strands = self._order if strands is None else strands
+            count = int(strands[-1]) + 1 if len(strands) else 0
+            permuted = Shuffled(count, derive(_STRANDS_KEY, seed, epoch)).at(np.arange(count))
+            self._order = permuted if count == len(sizes) else _side_by_side(permuted, strands, abreast or interleave)
         self._bounds = _bounds(np.cumsum(np.where(sizes < 0, _ENOUGH, sizes)[self._order]), interleave)
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
-    def files(self, group: int) -> list[int]:
-        """The numbers of its files."""
+    def parts(self, group: int) -> list[int]:
+        """The numbers of its parts."""
         return self._order[self._bounds[group] : self._bounds[group + 1]].tolist()  # type: ignore[no-any-return]
 
     def seed(self, group: int) -> int:
@@ -67,30 +86,39 @@ class Groups:
         """Of the order of its samples; None: as they are read."""
         return derive(_GROUP_KEY, self._seed, self._epoch, group) if self._shuffle else None
 
-    def parts(self, counts: Positions, first: int, count: int, batch_size: int) -> Iterator[Part]:
-        """The parts that hold ``count`` samples from the ``first`` on, out of files with so many samples each."""
+    def shares(self, counts: Positions, first: int, count: int, batch_size: int) -> Iterator[Share]:
+        """The shares that hold ``count`` samples from the ``first`` on, out of parts with so many samples each."""
         ends = np.cumsum(counts[self._order])[np.asarray(self._bounds[1:]) - 1] if len(self) else np.zeros(0, np.int64)
         begin = 0
         for group, end in enumerate(ends.tolist()):
             start, stop = max(first, begin), min(first + count, end)
             if start < stop:
                 lead = min((first - start) % batch_size, stop - start)
-                yield Part(group, start - begin, stop - begin, lead)
+                yield Share(group, start - begin, stop - begin, lead)
             begin = end
 
 
 def sample_order(count: int, key: int | None) -> Positions:
     """The order of a group's samples."""
-    places = np.arange(count)
-    return places if key is None else Shuffled(count, key).at(places)
+    positions = np.arange(count)
+    return positions if key is None else Shuffled(count, key).at(positions)
+
+
+def _side_by_side(permuted: Positions, strands: Positions, together: int) -> Positions:
+    """The parts of so many strands at a time: all first ones, all second ones, and so on."""
+    rank = np.empty_like(permuted)
+    rank[permuted] = np.arange(len(permuted))
+    ranks = rank[strands]
+    nth = np.arange(len(strands)) - np.searchsorted(strands, strands)
+    return np.lexsort((ranks, nth, ranks // together))
 
 
 def _bounds(ends: Positions, interleave: int) -> list[int]:
     """Where each group begins, and the last one ends."""
-    files, bounds, before = len(ends), [0], 0
-    enough = min(_ENOUGH, int(ends[-1]) // _FEWEST) if files else 0
-    while bounds[-1] < files:
+    parts, bounds, before = len(ends), [0], 0
+    enough = min(_ENOUGH, int(ends[-1]) // _FEWEST) if parts else 0
+    while bounds[-1] < parts:
         filled = int(np.searchsorted(ends, before + enough)) + 1
-        bounds.append(min(max(filled, bounds[-1] + interleave), files))
+        bounds.append(min(max(filled, bounds[-1] + interleave), parts))
         before = int(ends[bounds[-1] - 1])
     return bounds

@@ -7,7 +7,7 @@ import numpy as np
 
 from stoker.plan.permutation import Permutation, Positions, derive
 
-_CHUNK = 1024  # positions; computing as many costs little more than computing one (38 against 23 µs)
+_BUFFER = 1024  # positions; computing as many costs little more than computing one (38 against 23 µs)
 
 
 class Order(Protocol):
@@ -63,7 +63,7 @@ class Nearby:
 
     def __init__(self, n: int, window: int, key: int) -> None:
         if window < 1:
-            raise ValueError(f"a window of {window} holds no sample: write a window of 1 or more")
+            raise ValueError(f"a window of {window} holds no sample: pass a window of 1 or more")
         # A window that holds the whole epoch needs no cut.
         self._offset = derive(key, 0) % window if window < n else 0
         self._n, self._window, self._key = n, min(window, max(n, 1)), key
@@ -91,8 +91,8 @@ class Nearby:
         return last[1]
 
 
-class Chunked:
-    """Reads an order in chunks and keeps the last: small batches become as cheap a sample as big ones."""
+class Buffered:
+    """Reads an order ahead into a buffer, so that small batches become as cheap a sample as big ones."""
 
     __slots__ = ("_last", "_n", "_order")
 
@@ -102,23 +102,23 @@ class Chunked:
 
     def indices(self, start: int, stop: int) -> list[int]:
         _check_span(start, stop, self._n)
-        if stop - start >= _CHUNK:
+        if stop - start >= _BUFFER:
             return self._order.indices(start, stop)
-        number, first = divmod(start, _CHUNK)
+        number, first = divmod(start, _BUFFER)
         last = first + stop - start
-        if last <= _CHUNK:
-            return self._chunk(number)[first:last]
-        return self._chunk(number)[first:] + self._chunk(number + 1)[: last - _CHUNK]
+        if last <= _BUFFER:
+            return self._buffer(number)[first:last]
+        return self._buffer(number)[first:] + self._buffer(number + 1)[: last - _BUFFER]
 
     def at(self, positions: Positions) -> Positions:
         return self._order.at(positions)
 
-    def _chunk(self, number: int) -> list[int]:
+    def _buffer(self, number: int) -> list[int]:
         # One attribute, replaced as a whole: threads may share an order.
         last = self._last
         if last[0] != number:
-            start = number * _CHUNK
-            last = self._last = (number, self._order.indices(start, min(start + _CHUNK, self._n)))
+            start = number * _BUFFER
+            last = self._last = (number, self._order.indices(start, min(start + _BUFFER, self._n)))
         return last[1]
 
 

@@ -94,7 +94,7 @@ class Permutation:
 
     def __init__(self, n: int, key: int) -> None:
         if not 0 <= n <= _LENGTH_LIMIT:
-            raise ValueError(f"cannot permute {n} positions: write a length from 0 to 2**62")
+            raise ValueError(f"cannot permute {n} positions: pass a length from 0 to 2**62")
         self._table: Positions | None = None
         key = derive(key, n)
         if n <= _TABLE_LIMIT:

@@ -1,16 +1,22 @@
 """The plan: how an epoch is cut into rounds, and a round into one batch for each shard."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
-from stoker.plan.order import Chunked, Nearby, Order, Sequential, Shuffled
+from stoker.plan.order import Buffered, Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
 
 PLAN_VERSION = 1  # raised when any (plan, epoch, position) would give other indices or another seed
+
+MAX_EPOCH = 2**53 - 1  # to go to; up to here, every reader of JSON keeps a number exactly
+
+_LARGEST = 2**63 - 1  # of any number but the seed: they travel to workers as 64 bits
+_REORDERED = 2**62  # positions, where they are shuffled or rotate: what permutation.py can do
+_SEED_BITS = 4096  # of a seed: Python refuses to write much longer numbers as text, which a state is
 
 # Domains: keys for different purposes never come from the same parts.
 _SHUFFLE_KEY, _BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 1, 2, 3, 4
@@ -23,13 +29,13 @@ class Batch(NamedTuple):
         epoch: The epoch it belongs to.
         start: The global position of its first sample; where samples rotate, its first use.
         stop: The global position after its last sample, or use.
-        round: The global position where its round begins, the same for all shards.
+        position: The global position where its round begins, the same for all shards.
     """
 
     epoch: int
     start: int
     stop: int
-    round: int
+    position: int
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Plan:
 
     A round takes the next `batch_size * shards` positions of the epoch's global order, and shard i gets the
     i-th run of `batch_size` of them. What is left for the last round is split evenly, so that every shard has
-    the same number of batches.
+    the same number of batches. Where that is fewer samples than shards, either some of them are given to two shards or
+    more, or (`even_shards=False`) the first shards have one each and the others have no batch in that round.
 
     Args:
         length: Samples in the dataset.
@@ -49,6 +56,7 @@ class Plan:
         shard: (index, count).
         times: Uses of each sample in an epoch.
         rotating: Samples of this shard that rotate at the same time, where they are used more than once; None: all.
+        even_shards: False: nothing is repeated, so that some shards may have one batch fewer than others.
 
     Example:
         >>> plan = Plan(10, 4)
@@ -64,33 +72,50 @@ class Plan:
     shard: tuple[int, int] = (0, 1)
     times: int = 1
     rotating: int | None = None
+    even_shards: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.drop_last, bool):
-            raise TypeError(f"drop_last is {self.drop_last!r}: write True or False")
+        for flag in ("drop_last", "even_shards"):
+            if not isinstance(getattr(self, flag), bool):
+                raise TypeError(f"{flag} is {getattr(self, flag)!r}: pass True or False")
         # The fields are stored as plain ints, so that equal plans pickle, hash and print alike.
         checked = {
-            "length": _integer("length", self.length, least=0, write="the number of samples, 0 or more"),
+            "length": _integer("length", self.length, least=0, remedy="the number of samples, 0 or more"),
             "batch_size": None
             if self.batch_size is None
-            else _integer("batch_size", self.batch_size, least=1, write="1 or more, or None for single samples"),
+            else _integer("batch_size", self.batch_size, least=1, remedy="1 or more, or None for single samples"),
             "shuffle": _checked_shuffle(self.shuffle),
-            "seed": _integer("seed", self.seed, least=None, write="any int"),
+            "seed": checked_seed(self.seed),
             "shard": _checked_shard(self.shard),
-            "times": _integer("times", self.times, least=1, write="how often each sample is used, 1 or more"),
+            "times": _integer("times", self.times, least=1, remedy="how often each sample is used, 1 or more"),
             "rotating": None
             if self.rotating is None
-            else _integer("rotating", self.rotating, least=1, write="a number of samples, 1 or more"),
+            else _integer("rotating", self.rotating, least=1, remedy="a number of samples, 1 or more"),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        most = _LARGEST if self.shuffle is False and self.times == 1 else _REORDERED
+        if self.positions > most:
+            how = f"used {self.times} times" if self.times > 1 else "shuffled"
+            raise ValueError(f"a dataset of {self.length} samples, {how}, is too long: {most} in all can be numbered")
+        if self.stride > _LARGEST:
+            raise ValueError(
+                f"batches of {self.batch_size} samples on {self.shard[1]} shards are too large: all shards together "
+                f"can have {_LARGEST} at a time"
+            )
 
     def __len__(self) -> int:
-        return self.rounds
+        """Batches in an epoch of this shard."""
+        full, rest = divmod(self.positions, self.stride)
+        has_last = rest > 0 and not self.drop_last and not self.has_none_at(full * self.stride)
+        return full + has_last
 
     @property
     def rounds(self) -> int:
-        """Batches in an epoch, the same for every shard."""
+        """Rounds in an epoch. A shard has a batch in each, but perhaps in the last one if shards are not even."""
         full, rest = divmod(self.positions, self.stride)
         return full + (rest > 0 and not self.drop_last)
 
@@ -102,12 +127,7 @@ class Plan:
     @property
     def share(self) -> int:
         """Positions in an epoch of this shard."""
-        full, rest = divmod(self.positions, self.stride)
-        share = full * (self.batch_size or 1)
-        if rest and not self.drop_last:
-            last = self.batch(0, full * self.stride)
-            share += last.stop - last.start
-        return share
+        return self.span[1]
 
     @cached_property
     def stride(self) -> int:
@@ -119,32 +139,49 @@ class Plan:
         rest = self.positions - position
         return rest <= 0 or (self.drop_last and rest < self.stride)
 
+    def has_none_at(self, position: int) -> bool:
+        """Whether this shard has no batch in a round at `position`: none begins there, or only others have one."""
+        return position >= self._own_end
+
+    @cached_property
+    def _own_end(self) -> int:
+        """From here on this shard has no batch: too few positions are left, if any."""
+        too_few = self.stride - 1 if self.drop_last else 0
+        return self.positions - (too_few if self.even_shards else max(too_few, self.shard[0]))
+
     def next_position(self, position: int) -> int:
         """Where the round after the one at `position` begins, or the epoch ends."""
         return min(position + self.stride, self.positions)
 
     def batch(self, epoch: int, position: int) -> Batch:
-        """This shard's batch of the round that begins at global position `position`.
+        """This shard's batch of the round that begins at global position `position`: it must have one there.
 
         Any position within the epoch will do, as a run may resume with another number of shards; but where samples
         rotate, each shard has its own, and only multiples of `stride` will do.
         """
-        if position < 0 or self.is_over(position):
+        if position < 0 or self.has_none_at(position):
             raise ValueError(
                 f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
-                f"{self.stride}: ask is_over(position) first"
+                f"{self.stride}, or shard {self.shard} has no batch in it: ask has_none_at(position) first"
             )
         if self.times > 1:
             return self._rotating_batch(epoch, position)
-        shard, shards = self.shard
         rest = self.length - position
         if rest >= self.stride:
             size = self.batch_size or 1
-            start = position + shard * size
+            start = position + self.shard[0] * size
             return Batch(epoch, start, start + size, position)
+        start, stop = self._part_of(rest)
+        return Batch(epoch, position + start, position + stop, position)
+
+    def _part_of(self, rest: int) -> tuple[int, int]:
+        """This shard's part of the last round, which has so many positions and is not full."""
+        shard, shards = self.shard
         start, stop = shard * rest // shards, (shard + 1) * rest // shards
-        # Fewer samples than shards: some would get none, and take one that a neighbour has too.
-        return Batch(epoch, position + start, position + max(stop, start + 1), position)
+        if rest >= shards:
+            return start, stop
+        # Fewer samples than shards: some would get none, and take one that a neighbour has too; or none indeed.
+        return (start, start + 1) if self.even_shards else (min(shard, rest), min(shard + 1, rest))
 
     def _rotating_batch(self, epoch: int, position: int) -> Batch:
         """The same sizes, but out of this shard's own uses, which follow each other."""
@@ -155,17 +192,17 @@ class Plan:
     @cached_property
     def span(self) -> tuple[int, int]:
         """First position and number of positions of this shard, where each has its own in a row."""
-        shard, shards = self.shard
         full, rest = divmod(self.positions, self.stride)
         size = full * (self.batch_size or 1)
+        first = self.shard[0] * size
         if self.drop_last or not rest:
-            return shard * size, size
-        start, stop = shard * rest // shards, (shard + 1) * rest // shards
-        return shard * size + start, size + max(stop - start, 1)
+            return first, size
+        start, stop = self._part_of(rest)
+        return first + start, size + stop - start
 
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
-        while not self.is_over(position):
+        while not self.has_none_at(position):
             yield self.batch(epoch, position)
             position = self.next_position(position)
 
@@ -182,6 +219,15 @@ class Plan:
     def batch_seed(self, batch: Batch) -> int:
         """A 64-bit seed for what is random in a batch: the same wherever and whenever the batch is made."""
         return extend(_seed_key(self.seed, batch.epoch), batch.start)
+
+    def of_length(self, length: int) -> "Plan":
+        """The same for a dataset of that length."""
+        return replace(self, length=length)
+
+
+def batch_seed(seed: int, batch: Batch) -> int:
+    """What `Plan.batch_seed` is for a plan with that seed."""
+    return extend(_seed_key(seed, batch.epoch), batch.start)
 
 
 def sample_seed(seed: int, epoch: int, index: int) -> int:
@@ -212,37 +258,47 @@ def _order(length: int, shuffle: bool | int, seed: int, epoch: int) -> Order:
     if shuffle is False:
         return Sequential(length)
     key = derive(_SHUFFLE_KEY, seed, epoch)
-    return Chunked(length, Shuffled(length, key) if shuffle is True else Nearby(length, shuffle, key))
+    return Buffered(length, Shuffled(length, key) if shuffle is True else Nearby(length, shuffle, key))
 
 
 def _checked_shuffle(shuffle: object) -> bool | int:
     if isinstance(shuffle, bool):
         return shuffle
-    window = _integer("shuffle", shuffle, least=1, write="True, False, or a window of 1 or more samples")
+    window = _integer("shuffle", shuffle, least=1, remedy="True, False, or a window of 1 or more samples")
     # A window of 1 moves nothing. It is stored as False, since Python holds 1 to equal True.
     return False if window == 1 else window
 
 
+def checked_seed(seed: object) -> int:
+    """As a plain int."""
+    number = _integer("seed", seed, least=None, most=None, remedy="any int")
+    if number.bit_length() > _SEED_BITS:
+        raise ValueError(f"the seed has {number.bit_length()} bits: pass an int of {_SEED_BITS} bits at most")
+    return number
+
+
 def _checked_shard(shard: object) -> tuple[int, int]:
     if not isinstance(shard, tuple | list) or len(shard) != 2:
-        raise TypeError(f"shard is {shard!r}: write shard=(index, count)")
-    count = _integer("the shard count", shard[1], least=1, write="shard=(index, count) with a count of 1 or more")
-    number = _integer("the shard index", shard[0], least=None, write="shard=(index, count) with two ints")
+        raise TypeError(f"shard is {shard!r}: pass shard=(index, count)")
+    count = _integer("the shard count", shard[1], least=1, remedy="shard=(index, count) with a count of 1 or more")
+    number = _integer("the shard index", shard[0], least=None, remedy="shard=(index, count) with two ints")
     if not 0 <= number < count:
         raise ValueError(
             f"shard index {number} is out of range for {count} shard{'s' * (count > 1)}: "
-            f"write shard=(index, count) with 0 <= index < count"
+            f"pass shard=(index, count) with 0 <= index < count"
         )
     return number, count
 
 
-def _integer(name: str, value: Any, *, least: int | None, write: str) -> int:
+def _integer(name: str, value: Any, *, least: int | None, most: int | None = _LARGEST, remedy: str) -> int:
     try:
         number = index(value)
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise TypeError(f"{name} is {value!r}, a {type(value).__name__} and not an int: write {write}")
+        raise TypeError(f"{name} is {value!r}, a {type(value).__name__} and not an int: pass {remedy}")
     if least is not None and number < least:
-        raise ValueError(f"{name} is {number}: write {write}")
+        raise ValueError(f"{name} is {number}: pass {remedy}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} is an int of {number.bit_length()} bits, and {most} is the largest: pass {remedy}")
     return number

@@ -35,7 +35,7 @@ class Rotated:
         self._order, self._times, self._key = order, times, key
         self._first, self._stop = span[0], span[0] + span[1]
         self._base = self._first // times
-        self.count = -(-self._stop // times) - self._base
+        self.count = -(-self._stop // times) - self._base if span[1] else 0
         self._blocks = -(-self.count // size)  # as even as can be: a block of one sample can only repeat it
         self._last: tuple[int, _Block] | None = None
         self._numbers: tuple[int, int, Positions] = (0, 0, np.empty(0, dtype=np.int64))
@@ -112,19 +112,19 @@ class _Block:
     def _part(self, turn: int, begin: int, end: int) -> Positions:
         """What lies at these positions of the block, all of one pass."""
         offset = int(self._ends[turn] - self._members[turn])
-        places = np.arange(begin - offset, end - offset, dtype=np.int64)
+        positions = np.arange(begin - offset, end - offset, dtype=np.int64)
         # Where a pass would begin with what the one before ended with, its first two change places.
         if begin - offset < 2 and turn and self._at(turn, 0) == self._at(turn - 1, int(self._members[turn - 1]) - 1):
-            places = np.where(places < 2, 1 - places, places)
-        return self._pass(turn, places)
+            positions = np.where(positions < 2, 1 - positions, positions)
+        return self._pass(turn, positions)
 
-    def _at(self, turn: int, place: int) -> int:
-        return int(self._pass(turn, np.array([place], dtype=np.int64))[0])
+    def _at(self, turn: int, position: int) -> int:
+        return int(self._pass(turn, np.array([position], dtype=np.int64))[0])
 
-    def _pass(self, turn: int, places: Positions) -> Positions:
+    def _pass(self, turn: int, positions: Positions) -> Positions:
         if self._key is not None:
-            places = self._permutation(self._key, turn)(places)
-        return places + (self._samples.start + (turn >= self._uses[0]))
+            positions = self._permutation(self._key, turn)(positions)
+        return positions + (self._samples.start + (turn >= self._uses[0]))
 
     def _permutation(self, key: int, turn: int) -> Permutation:
         kept = self._permutations  # replaced as a whole: threads may share a block

@@ -7,35 +7,46 @@ from stoker.plan.plan import Batch
 
 
 class Run(NamedTuple):
-    """The rounds at `round`, `round + stride`, ...: `size` of them, all of one epoch.
+    """The rounds at `position`, `position + stride`, ...: `size` of them, all of one epoch.
 
-    It is what the engine hands out: mostly a single batch, several where batches are so quick to make that
-    handing out each would cost more than making it.
+    It is what the engine hands out: mostly a single unit (a batch, an item, a group of files), several where these are
+    so quick to make that handing out each would cost more than making it.
+
+    Attributes:
+        samples: Of each of its rounds: all have as many.
+        worker: The one that alone can make it; None: any.
     """
 
     epoch: int
-    round: int
+    position: int
     stride: int
     size: int = 1
+    samples: int = 1
+    worker: int | None = None
 
     @property
-    def rounds(self) -> range:
+    def positions(self) -> range:
         """Where each of its rounds begins."""
-        return range(self.round, self.round + self.size * self.stride, self.stride)
+        return range(self.position, self.position + self.size * self.stride, self.stride)
 
     def split(self) -> list["Run"]:
         """One run for each of its rounds."""
-        return [Run(self.epoch, start, self.stride) for start in self.rounds]
+        return [Run(self.epoch, start, self.stride, 1, self.samples, self.worker) for start in self.positions]
 
 
 def runs(batches: Iterator[Batch], stride: int, size: Callable[[], int]) -> Iterator[Run]:
-    """Joins batches that follow each other in one epoch into runs of up to `size()`, asked anew for each run."""
+    """Joins batches that follow each other in one epoch into runs of up to `size()`, asked anew for each run.
+
+    The last batch of an epoch, if it is short, is a run of its own.
+    """
     held = next(batches, None)
     while held is not None:
-        epoch, start = held.epoch, held.round
-        most, count = size(), 1
+        epoch, first, stop, start = held
+        samples, most, count = stop - first, size(), 1
         held = next(batches, None)
-        while held is not None and count < most and (held.epoch, held.round) == (epoch, start + count * stride):
+        while held is not None and count < most and held.position == start + count * stride and held.epoch == epoch:
+            if held.stop - held.start != samples:
+                break
             count += 1
             held = next(batches, None)
-        yield Run(epoch, start, stride, count)
+        yield Run(epoch, start, stride, count, samples)

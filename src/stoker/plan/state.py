@@ -7,21 +7,25 @@ The `plan` part is what must be the same when the run goes on; the number of sha
 """
 
 import json
+import reprlib
 from dataclasses import replace
 from typing import Any, NoReturn
 from zlib import crc32
 
 from stoker.errors import StateError
 from stoker.plan.cursor import Cursor
+from stoker.plan.numbering import Numbering
 from stoker.plan.plan import PLAN_VERSION, Plan
 
 STATE_VERSION = 2
 
-_NO_ROTATION = {"rotation": None}  # not written down where samples do not rotate
+_UNWRITTEN = {"rotation": None, "even_shards": True}  # left out of a state: older ones do not have it
+_COUNTS = 2**63  # no number in a state but the seed is as large
+_EPOCHS = 2**62  # so that those prefetched after it, too, travel to workers as 64 bits
 _KEYS = frozenset({"stoker_state", "plan", "shards", "epoch", "position", "taken", "skipped", "check"})
 
 
-def to_state(cursor: Cursor, plan: Plan) -> dict[str, Any]:
+def to_state(cursor: Cursor, plan: Plan | Numbering) -> dict[str, Any]:
     """The whole checkpoint, as a dict that JSON can hold."""
     settled = _settled(cursor, plan)
     state = {
@@ -36,7 +40,7 @@ def to_state(cursor: Cursor, plan: Plan) -> dict[str, Any]:
     return {**state, "check": _check(state)}
 
 
-def from_state(state: object, plan: Plan) -> Cursor:
+def from_state(state: object, plan: Plan | Numbering) -> Cursor:
     """The cursor that `to_state` wrote, for a plan that goes on with it.
 
     Raises:
@@ -46,7 +50,7 @@ def from_state(state: object, plan: Plan) -> Cursor:
     _check_plan(checked["plan"], plan)
     cursor = Cursor(checked["epoch"], checked["position"], set(checked["taken"]), checked["skipped"])
     # The state's own number of shards tells which positions it can have been at.
-    _check_cursor(cursor, replace(plan, shard=(0, checked["shards"])))
+    _check_cursor(cursor, _with_shards(plan, checked["shards"]))
     theirs, ours = checked["shards"], plan.shard[1]
     if cursor.taken and theirs != ours:
         raise StateError(
@@ -62,14 +66,26 @@ def from_state(state: object, plan: Plan) -> Cursor:
     return _settled(cursor, plan)
 
 
-def _settled(cursor: Cursor, plan: Plan) -> Cursor:
+def _with_shards(plan: Plan | Numbering, shards: int) -> Plan | Numbering:
+    if isinstance(plan, Numbering):
+        return plan if shards == 1 else _damaged(f"its shards are {shards}, and a stream has one")
+    try:
+        return replace(plan, shard=(0, shards))
+    except ValueError as error:
+        raise StateError(f"the state is damaged: its shards are {shards}, and {error}") from error
+
+
+def _settled(cursor: Cursor, plan: Plan | Numbering) -> Cursor:
     # The end of an epoch is the start of the next. An epoch without any batch stays: the next is no better.
-    if cursor.position > 0 and cursor.at_end(plan):
+    # It has ended when it has for all shards, though this one may have had its last batch before: all save the same.
+    if cursor.position > 0 and plan.is_over(cursor.position):
         return Cursor(cursor.epoch + 1)
     return cursor
 
 
-def _fingerprint(plan: Plan) -> dict[str, int | bool | str | None]:
+def _fingerprint(plan: Plan | Numbering) -> dict[str, int | bool | str | None]:
+    if isinstance(plan, Numbering):  # in the words of a plan, as in all states of streams so far
+        plan = Plan(plan.positions, None, seed=plan.seed)
     return {
         "version": PLAN_VERSION,
         "length": plan.length,
@@ -78,6 +94,7 @@ def _fingerprint(plan: Plan) -> dict[str, int | bool | str | None]:
         "seed": plan.seed,
         "drop_last": plan.drop_last,
         **({"rotation": f"Rotation({plan.times}, size={plan.rotating})"} if plan.times > 1 else {}),
+        **({} if plan.even_shards else {"even_shards": False}),
     }
 
 
@@ -99,14 +116,16 @@ def _checked_form(state: object) -> dict[str, Any]:
     _check_keys("the state", state, _KEYS)
     for key in ("stoker_state", "shards", "epoch", "position", "skipped", "check"):
         if not _is_count(state[key]):
-            _damaged(f"its {key} is {state[key]!r}, not a count")
+            _damaged(f"its {key} is {_shown(state[key])}, not a count")
     if not isinstance(state["plan"], dict):
         _damaged(f"its plan is a {type(state['plan']).__name__}, not a dict")
     if state["shards"] == 0:
         _damaged("its shards are 0")
+    if state["epoch"] >= _EPOCHS:
+        _damaged(f"its epoch is {state['epoch']}, which no run can come to")
     taken = state["taken"]
     if not isinstance(taken, list) or not all(map(_is_count, taken)) or taken != sorted(set(taken)):
-        _damaged(f"its taken is {taken!r}, not a rising list of positions")
+        _damaged(f"its taken is {_shown(taken)}, not a rising list of positions")
     _check_sum(state)
     return state
 
@@ -117,7 +136,7 @@ def _check_sum(state: dict[str, Any]) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise StateError(f"the state holds what JSON cannot ({error}): load the one that was saved") from error
     if found != state["check"]:
-        _damaged(f"its check is {state['check']} but its contents give {found}")
+        _damaged(f"its check is {_shown(state['check'])} but its contents give {found}")
 
 
 def _check_keys(name: str, found: dict[Any, Any], expected: frozenset[str]) -> None:
@@ -125,32 +144,33 @@ def _check_keys(name: str, found: dict[Any, Any], expected: frozenset[str]) -> N
     if missing:
         _damaged(f"{name} lacks {', '.join(sorted(missing))}")
     if unknown:
-        _damaged(f"{name} has unknown keys: {', '.join(sorted(map(repr, unknown)))}")
+        _damaged(f"{name} has unknown keys: {', '.join(sorted(map(_shown, unknown)))}")
 
 
-def _check_plan(found: dict[str, Any], plan: Plan) -> None:
-    ours, found = {**_NO_ROTATION, **_fingerprint(plan)}, {**_NO_ROTATION, **found}
+def _check_plan(found: dict[str, Any], plan: Plan | Numbering) -> None:
+    ours, found = {**_UNWRITTEN, **_fingerprint(plan)}, {**_UNWRITTEN, **found}
     _check_keys("its plan", found, frozenset(ours))
     for name, value in ours.items():
+        theirs = found[name]
         # With types, because True == 1 in Python.
-        if type(found[name]) is type(value) and found[name] == value:
+        if type(theirs) is type(value) and theirs == value:
             continue
         if name == "version":
             raise StateError(
-                f"the state was saved with plan version {found[name]!r} and this Stoker has version {value}, "
+                f"the state was saved with plan version {_shown(theirs)} and this Stoker has version {value}, "
                 f"whose order is another: resume with the version of Stoker that wrote it, or start afresh"
             )
         raise StateError(
-            f"the state was saved with {name}={found[name]!r} and this loader has {name}={value!r}: "
-            f"make the loader with {name}={found[name]!r} to go on, or start afresh without the state"
+            f"the state was saved with {name}={_shown(theirs)} and this loader has {name}={value!r}: "
+            f"make the loader with {name}={_shown(theirs)} to go on, or start afresh without the state"
         )
 
 
-def _check_cursor(cursor: Cursor, plan: Plan) -> None:
+def _check_cursor(cursor: Cursor, plan: Plan | Numbering) -> None:
     """Refuse a cursor that no run of `plan` can have been at."""
     # Every run so far took whole rounds, with whatever number of shards: multiples of the batch size.
     step = plan.stride if plan.times > 1 else plan.batch_size or 1
-    if cursor.position % step or (cursor.position > 0 and cursor.at_end(plan)):
+    if cursor.position % step or (cursor.position > 0 and plan.is_over(cursor.position)):
         _damaged(f"its position is {cursor.position}, where no round of {plan.positions} samples begins")
     for start in sorted(cursor.taken):
         if start <= cursor.position or (start - cursor.position) % plan.stride or plan.is_over(start):
@@ -158,7 +178,21 @@ def _check_cursor(cursor: Cursor, plan: Plan) -> None:
 
 
 def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < _COUNTS
+
+
+class _Shown(reprlib.Repr):
+    """Short, of whatever depth and size the value is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 80  # characters
+
+    def repr_int(self, x: int, level: int) -> str:
+        return f"an int of {x.bit_length()} bits" if abs(x) >= 10**self.maxlong else repr(x)
+
+
+_shown = _Shown().repr
 
 
 def _damaged(what: str) -> NoReturn:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from stoker.errors import add_note
+from stoker.redaction import Redactor
+from stoker.sources.gather import as_columns, gathered
+from stoker.sources.tables import as_dataset, check_class
+
 _MOST_JSON = 4096  # characters of arguments in a reference: it is written down with each sample that fails
-_WANTED = "give an object with __getitem__ and __len__, or a class, functools.partial or function that makes one"
+
+
+Interrupts = tuple[type[BaseException], ...]
 
 
 class SampleError(NamedTuple):
@@ -41,30 +50,62 @@ class IndexedSource:
         is_factory = _is_factory(dataset)
         maker = dataset.func if isinstance(dataset, functools.partial) else dataset
         if not is_factory:
-            _check(type(dataset))
+            dataset = as_dataset(dataset)
         elif isinstance(maker, type):
-            _check(maker)
+            check_class(maker)
         return cls(dataset, is_factory)
 
     def reference(self) -> dict[str, Any]:
-        """How another process could make the dataset, as JSON can hold it: its ``type``, or what to call (``make``)."""
+        """How another process could make the dataset, as JSON can hold it: its ``type``, or what to call (``make``).
+
+        Secrets among its arguments are redacted; ``redacted`` tells which, if there are any.
+        """
         maker: Any = self.dataset
         args, kwargs = (), {}
         if isinstance(maker, functools.partial):
             args, kwargs, maker = maker.args, maker.keywords, maker.func
         if self.is_factory and _is_importable(maker) and _is_brief_json([list(args), kwargs]):
-            return {"make": _name(maker), "args": list(args), "kwargs": kwargs}
+            redactor = Redactor()
+            told = _redacted(redactor, maker, args, kwargs)
+            return {"make": _name(maker), **told} | ({"redacted": redactor.names} if redactor.names else {})
         return {"type": _name(maker if self.is_factory and hasattr(maker, "__qualname__") else type(maker))}
 
+    def secrets(self) -> set[str]:
+        """Strings among its arguments, or what it keeps, that are to be redacted wherever they stand."""
+        redactor, maker = Redactor(), self.dataset
+        with contextlib.suppress(RecursionError):  # what refers to itself
+            if isinstance(maker, functools.partial):
+                _redacted(redactor, maker.func, maker.args, maker.keywords)
+            elif not self.is_factory:
+                _redacted(redactor, maker, (), getattr(maker, "__dict__", {}))
+        return redactor.secrets
+
+    @property
+    def content(self) -> Any:
+        """What travels, and may change."""
+        return self.dataset
+
+    def unit_name(self, epoch: int, nth: int) -> str:
+        """What the nth unit of an epoch is called in messages."""
+        return f"batch {nth} of epoch {epoch}"
+
     def open(self) -> Indexed:
-        dataset = self.dataset() if self.is_factory else self.dataset
-        if self.is_factory:
-            _check(type(dataset))
-        return Indexed(dataset)
+        return Indexed(as_dataset(self.dataset()) if self.is_factory else self.dataset)
 
 
 def _name(thing: Any) -> str:
     return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _redacted(redactor: Redactor, maker: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without the secrets in them. Those by position have the names that ``maker`` has for them."""
+    try:
+        names = list(inspect.signature(maker).parameters)
+    except (TypeError, ValueError):  # made in C, and does not tell
+        names = []
+    names += [f"args[{k}]" for k in range(len(names), len(args))]
+    told = [redactor.redacted(value, name, name) for name, value in zip(names, args, strict=False)]
+    return {"args": told, "kwargs": {key: redactor.redacted(value, key, key) for key, value in kwargs.items()}}
 
 
 def _is_importable(maker: Any) -> bool:
@@ -93,63 +134,79 @@ def _is_factory(dataset: Any) -> bool:
     return callable(dataset) and not hasattr(type(dataset), "__getitem__")
 
 
-def _check(cls: type) -> None:
-    for method in ("__getitem__", "__len__"):
-        if not hasattr(cls, method):
-            raise TypeError(f"dataset: {cls.__name__} has no {method}; {_WANTED}")
-
-
 class Indexed:
     """A dataset that is open: fetches the samples of a batch."""
+
+    seed: int | None = None  # its batches have none of their own: it follows from their position
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         self._getitems = getattr(dataset, "__getitems__", None)
         self.length = len(dataset)
 
+    def on(self, item: Any) -> Indexed:
+        """Itself: its batches are told by their position alone."""
+        return self
+
     def sample(self, index: int) -> Any:
         """One sample, by itself."""
         try:
             return self._dataset[index]
-        except Exception as error:
-            error.add_note(f"stoker: dataset[{index}] raised it")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            add_note(error, f"stoker: dataset[{index}] raised it")
             raise
 
     def fetch(self, indices: Sequence[int]) -> Fetched:
         """All samples, or the first error, with the index in its notes where it is known."""
+        rows = gathered(self._dataset, indices)
+        if rows is not None:
+            return Fetched(rows, indices, [])
         if self._getitems is not None:
             return self._fetch_together(indices)
         left = iter(indices)
         dataset = self._dataset
         try:
             return Fetched([dataset[index] for index in left], indices, [])
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             failed = len(indices) - left.__length_hint__() - 1  # type: ignore[attr-defined]
-            error.add_note(f"stoker: dataset[{indices[failed]}] raised it")
+            add_note(error, f"stoker: dataset[{indices[failed]}] raised it")
             raise
 
-    def fetch_skipping(self, indices: Sequence[int]) -> Fetched:
-        """The samples that can be read; the others are reported."""
+    def fetch_skipping(self, indices: Sequence[int], interrupts: Interrupts = ()) -> Fetched:
+        """The samples that can be read; the others are reported. ``interrupts`` are none of the dataset's errors."""
+        rows = gathered(self._dataset, indices)
+        if rows is not None:
+            return Fetched(rows, indices, [])
         if self._getitems is not None:
             try:
                 return self._fetch_together(indices)
-            except Exception:
+            except interrupts:
+                raise
+            except BaseException:
                 pass  # one by one, then, to see which ones they are
         samples, good, skipped = [], [], []
         for index in indices:
             try:
                 samples.append(self._dataset[index])
                 good.append(index)
-            except (Exception, SystemExit) as error:
+            except interrupts:
+                raise
+            except BaseException as error:
                 skipped.append(SampleError(index, error))
         return Fetched(samples, good, skipped)
 
     def _fetch_together(self, indices: Sequence[int]) -> Fetched:
         assert self._getitems is not None
         try:
-            samples = self._getitems(list(indices))
-        except Exception as error:
-            error.add_note(f"stoker: dataset.__getitems__({_brief(indices)}) raised it")
+            samples = as_columns(self._dataset, indices) or self._getitems(list(indices))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            add_note(error, f"stoker: dataset.__getitems__({_brief(indices)}) raised it")
             raise
         if len(samples) != len(indices):
             raise ValueError(

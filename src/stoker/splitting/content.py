@@ -56,24 +56,24 @@ class Content(io.RawIOBase):
         return ChunkError(f"{where}: {error}. The chunks before it are finished; get the file anew")
 
 
-class Stream:
-    """A content with a buffer, read from its beginning or from a later place."""
+class BufferedContent:
+    """A content with a buffer, read from its beginning or from a later offset."""
 
     def __init__(self, source: Source, on_read: Callable[[int], None]) -> None:
         self.shown = source.shown
-        self.place = 0  # the byte that is read next
+        self.offset = 0  # the byte that is read next
         self._content = io.BufferedReader(Content(source, on_read), _BUFFER_BYTES)
 
     def line(self) -> bytes:
         """To the next newline, or to the end; empty at the end."""
         line = self._content.readline()
-        self.place += len(line)
+        self.offset += len(line)
         return line
 
     def read(self, nbytes: int) -> bytes:
         """As many bytes; fewer only at the end."""
         data = self._content.read(nbytes)
-        self.place += len(data)
+        self.offset += len(data)
         return data
 
     def exactly(self, nbytes: int) -> bytes:
@@ -86,18 +86,18 @@ class Stream:
             raise self.broken(f"it ends where {nbytes - len(data):,} more bytes should be")
         return data
 
-    def go_to(self, place: int) -> None:
+    def go_to(self, offset: int) -> None:
         """Forwards, or back if it can seek."""
-        if place == self.place:
+        if offset == self.offset:
             return
         if self._content.seekable():
-            self.place = self._content.seek(place)
-        while self.place < place and self.read(min(_BUFFER_BYTES, place - self.place)):
+            self.offset = self._content.seek(offset)
+        while self.offset < offset and self.read(min(_BUFFER_BYTES, offset - self.offset)):
             pass
 
     def broken(self, why: str) -> ChunkError:
         """The error that says where, for whoever knows why."""
-        return ChunkError(f"{self.shown}, at byte {self.place:,} of its content: {why}")
+        return ChunkError(f"{self.shown}, at byte {self.offset:,} of its content: {why}")
 
     def close(self) -> None:
         self._content.close()

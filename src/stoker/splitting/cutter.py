@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from stoker.splitting.content import Stream
+from stoker.splitting.content import BufferedContent
 from stoker.splitting.limit import Limit
 from stoker.splitting.sink import Sink
 
@@ -18,13 +18,13 @@ class Written(NamedTuple):
 
 
 class Cutter(Protocol):
-    """Reads a source from a place on, and writes one chunk after the other.
+    """Reads a source from an offset on, and writes one chunk after the other.
 
     Attributes:
-        place: Where in the source the next chunk begins, in a unit of its own; another cutter can begin there.
+        offset: Where in the source the next chunk begins, in a unit of its own; another cutter can begin there.
     """
 
-    place: int
+    offset: int
 
     def more(self) -> bool:
         """Whether records are left."""
@@ -36,7 +36,7 @@ class Cutter(Protocol):
         """Closes the source."""
 
 
-class Record(NamedTuple):
+class SourceRecord(NamedTuple):
     """Bytes that belong together. ``records`` is 0 where they hold none: an empty line, a folder."""
 
     data: bytes
@@ -44,15 +44,21 @@ class Record(NamedTuple):
 
 
 class RecordCutter:
-    """Cuts between records of a stream; each chunk has the same ``head`` and ``tail``. A place is a byte."""
+    """Cuts between records of a stream; each chunk has the same ``head`` and ``tail``. An offset is in bytes."""
 
     def __init__(
-        self, stream: Stream, records: Iterator[Record], limit: Limit, *, head: bytes = b"", tail: bytes = b""
+        self,
+        stream: BufferedContent,
+        records: Iterator[SourceRecord],
+        limit: Limit,
+        *,
+        head: bytes = b"",
+        tail: bytes = b"",
     ) -> None:
-        self.place = stream.place
+        self.offset = stream.offset
         self._stream, self._records, self._limit = stream, records, limit
         self._head, self._tail = head, tail
-        self._next: Record | None = None
+        self._next: SourceRecord | None = None
 
     def more(self) -> bool:
         if self._next is None:
@@ -69,7 +75,7 @@ class RecordCutter:
                 break
             sink.write(data)
             nbytes, records, is_empty = nbytes + len(data), records + more, False
-            self.place += len(data)
+            self.offset += len(data)
             self._next = None
         sink.write(self._tail)
         return Written(records, nbytes)

@@ -18,22 +18,22 @@ def split(
     """Cuts a big file into chunk files, between its records.
 
     A chunk has the form and the compression of the source, and ends before the record that would make it larger than
-    ``size`` or ``count``. Stopped or killed at any moment, the same call goes on behind the last finished chunk.
+    ``size`` or ``count``. If it is stopped or killed, the same call continues after the last finished chunk.
 
     Args:
-        source: A path or a URL of fsspec's. Lines (.txt .jsonl .ndjson .csv .tsv), rows (.npy .parquet) or the samples
-            of a WebDataset (.tar); all but .parquet also with .gz, .bz2, .xz or .zst behind it.
-        into: The folder for the chunks, made if it is missing.
-        size: The most bytes of a chunk, before compression: a number, or "64MB", "1.5 GiB". A record that is longer
-            makes a chunk by itself.
-        count: The most records of a chunk. Either this or ``size`` is to be given.
-        on_progress: Is told the bytes of the source that are read, and how many there are, if that is known.
+        source: A path, or a URL that fsspec knows, of lines (.txt .jsonl .ndjson .csv .tsv), rows (.npy .parquet) or
+            the samples of a WebDataset (.tar); all but .parquet also compressed (.gz, .bz2, .xz or .zst).
+        into: The folder for the chunks. It is made if it does not exist.
+        size: The largest size of a chunk before compression: a number of bytes, or a string such as "64MB" or
+            "1.5 GiB". A record that is larger becomes a chunk by itself.
+        count: The largest number of records in a chunk. Pass either this or ``size``.
+        on_progress: A function that is called with the bytes read so far, and with the size of the source or None.
 
     Returns:
-        The chunks, in order.
+        The paths of the chunks, in order.
 
     Raises:
-        ValueError, TypeError: An argument cannot be used, or ``into`` holds another split.
+        ValueError, TypeError: An argument is wrong, or ``into`` holds the chunks of another split.
         ChunkError: The source is damaged. The chunks before the damage are kept.
 
     Example:

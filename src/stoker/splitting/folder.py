@@ -79,8 +79,8 @@ def resumed(folder: Path, wanted: Manifest) -> Manifest:
     return found
 
 
-def with_chunk(before: Manifest, chunk: manifest.Chunk, place: int) -> Manifest:
-    return msgspec.structs.replace(before, chunks=(*before.chunks, chunk), next=place)
+def with_chunk(before: Manifest, chunk: manifest.Chunk, offset: int) -> Manifest:
+    return msgspec.structs.replace(before, chunks=(*before.chunks, chunk), next=offset)
 
 
 def _check_all_there(folder: Path, found: Manifest) -> None:

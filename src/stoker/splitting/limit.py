@@ -44,14 +44,14 @@ def nbytes(text: str) -> int:
     """
     match = _SIZE.fullmatch(text)
     if match is None or (match[3] and not match[2]):
-        raise ValueError(f'size={text!r} is no size: write bytes, or a number and a unit, like "64MB" or "1.5 GiB"')
+        raise ValueError(f'size={text!r} is no size: pass bytes, or a number and a unit, like "64MB" or "1.5 GiB"')
     base = 1024 if match[3] else 1000
     return int(Fraction(match[1]) * base ** _POWERS[match[2].lower()])
 
 
 def _positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is to be a whole number, and {value!r} is of type {type(value).__name__}")
+        raise TypeError(f"{name} must be a whole number, and {value!r} is a {type(value).__name__}")
     number = operator.index(value)
     if number < 1:
         raise ValueError(f"{name}={number}: a chunk holds at least 1")

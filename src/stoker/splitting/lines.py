@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stoker.splitting.content import Stream
-from stoker.splitting.cutter import Record, RecordCutter
+from stoker.splitting.content import BufferedContent
+from stoker.splitting.cutter import RecordCutter, SourceRecord
 from stoker.splitting.limit import Limit
 
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_QUOTED = 256 << 20  # bytes; beyond it is a quote that nobody closed, and not to be held in memory
 
 
-def text_cutter(stream: Stream, limit: Limit, place: int) -> RecordCutter:
+def text_cutter(stream: BufferedContent, limit: Limit, offset: int) -> RecordCutter:
     """Each line counts, also an empty one."""
-    stream.go_to(place)
-    return RecordCutter(stream, (Record(line) for line in iter(stream.line, b"")), limit)
+    stream.go_to(offset)
+    return RecordCutter(stream, (SourceRecord(line) for line in iter(stream.line, b"")), limit)
 
 
-def json_cutter(stream: Stream, limit: Limit, place: int) -> RecordCutter:
+def json_cutter(stream: BufferedContent, limit: Limit, offset: int) -> RecordCutter:
     """Empty lines are kept, and not counted."""
-    stream.go_to(place)
+    stream.go_to(offset)
     return RecordCutter(stream, (_record(line) for line in iter(stream.line, b"")), limit)
 
 
-def csv_cutter(stream: Stream, limit: Limit, place: int, delimiter: bytes) -> RecordCutter:
+def csv_cutter(stream: BufferedContent, limit: Limit, offset: int, delimiter: bytes) -> RecordCutter:
     """The first record is the header of each chunk."""
     head = _row(stream, delimiter)
-    stream.go_to(max(place, stream.place))
+    stream.go_to(max(offset, stream.offset))
     return RecordCutter(stream, _rows(stream, delimiter), limit, head=head)
 
 
-def _record(data: bytes) -> Record:
-    return Record(data, 0 if data.isspace() else 1)
+def _record(data: bytes) -> SourceRecord:
+    return SourceRecord(data, 0 if data.isspace() else 1)
 
 
-def _rows(stream: Stream, delimiter: bytes) -> Iterator[Record]:
+def _rows(stream: BufferedContent, delimiter: bytes) -> Iterator[SourceRecord]:
     while row := _row(stream, delimiter):
-        yield _record(row)
+        yield SourceRecord(row, 1 if row.strip(b"\r\n") else 0)  # one of spaces is a row, to readers of CSV
 
 
-def _row(stream: Stream, delimiter: bytes) -> bytes:
+def _row(stream: BufferedContent, delimiter: bytes) -> bytes:
     line = stream.line()
     if b'"' not in line:
         return line

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from stoker.private_files import UnsafeFile, read_regular
 from stoker.splitting.limit import Limit
 from stoker.splitting.sink import replacing
 from stoker.splitting.source import Source
@@ -15,11 +16,15 @@ FORMAT = 1
 
 
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A finished chunk: its file, its records, and the bytes of its content before compression."""
+    """A finished chunk: its file, its records, the bytes of its content before compression, and those of its file.
+
+    The last are -1 in manifests from before they were written down.
+    """
 
     name: str
     records: int
     bytes: int
+    stored: int = -1
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,9 +60,11 @@ def read(folder: Path) -> Manifest | None:
         ValueError: It is damaged, or of another format.
     """
     try:
-        told = (folder / NAME).read_bytes()
+        told = read_regular(str(folder / NAME))
     except FileNotFoundError:
         return None
+    except UnsafeFile as error:
+        raise ValueError(f"{folder / NAME} is not what split has written there: {error.strerror}") from error
     try:
         manifest = msgspec.json.decode(told, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stoker.splitting.content import Stream
+from stoker.splitting.content import BufferedContent
 from stoker.splitting.cutter import Written
 from stoker.splitting.limit import Limit
 from stoker.splitting.sink import Sink
@@ -17,28 +17,28 @@ _BYTES_AT_ONCE = 1 << 20
 
 
 class NpyCutter:
-    """A place is a row."""
+    """An offset is in rows."""
 
-    def __init__(self, stream: Stream, limit: Limit, place: int) -> None:
-        self.place = place
+    def __init__(self, stream: BufferedContent, limit: Limit, offset: int) -> None:
+        self.offset = offset
         self._stream = stream
         self._shape, self._dtype = _read_header(stream)
         self._row = math.prod(self._shape[1:]) * self._dtype.itemsize
         self._most = limit.count or self._rows_within(limit.size or 0)
-        stream.go_to(stream.place + place * self._row)
+        stream.go_to(stream.offset + offset * self._row)
 
     def more(self) -> bool:
-        return self.place < self._shape[0]
+        return self.offset < self._shape[0]
 
     def write(self, sink: Sink) -> Written:
-        rows = min(self._most, self._shape[0] - self.place)
+        rows = min(self._most, self._shape[0] - self.offset)
         header = self._header(rows)
         sink.write(header)
         left = rows * self._row
         while left:
             sink.write(self._stream.exactly(min(left, _BYTES_AT_ONCE)))
             left -= min(left, _BYTES_AT_ONCE)
-        self.place += rows
+        self.offset += rows
         return Written(rows, len(header) + rows * self._row)
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class NpyCutter:
         return written.getvalue()
 
 
-def _read_header(stream: Stream) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _read_header(stream: BufferedContent) -> tuple[tuple[int, ...], np.dtype[Any]]:
     begin = stream.exactly(8)
     width = 2 if begin[6] == 1 else 4
     length = stream.exactly(width)

@@ -19,10 +19,10 @@ _CODECS = {"SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4"}
 
 
 class ParquetCutter:
-    """A place is a row. The bytes of rows are those that Arrow needs for them, uncompressed."""
+    """An offset is in rows. The bytes of rows are those that Arrow needs for them, uncompressed."""
 
-    def __init__(self, source: Source, limit: Limit, place: int, on_read: Callable[[int], None]) -> None:
-        self.place = place
+    def __init__(self, source: Source, limit: Limit, offset: int, on_read: Callable[[int], None]) -> None:
+        self.offset = offset
         self._arrow = needed("pyarrow", "splitting .parquet")
         self._parquet = needed("pyarrow.parquet", "splitting .parquet")
         self._shown, self._size = source.shown, source.size or 0
@@ -54,7 +54,7 @@ class ParquetCutter:
                 piece, self._rest = self._rest.slice(0, n), self._rest.slice(n)
                 held.append(piece)
                 rows, nbytes, held_bytes = rows + n, nbytes + _nbytes(piece), held_bytes + _nbytes(piece)
-                self.place += n
+                self.offset += n
                 if held_bytes >= _GROUP_BYTES:
                     writer.write_table(self._arrow.Table.from_batches(held))
                     held, held_bytes = [], 0
@@ -67,14 +67,14 @@ class ParquetCutter:
         self._raw.close()
 
     def _read(self) -> Iterator[Any]:
-        """The rows from ``place`` on, in the same batches wherever it begins."""
+        """The rows from ``offset`` on, in the same batches wherever it begins."""
         done, metadata = 0, self._file.metadata
         for group in range(metadata.num_row_groups):
-            if done + metadata.row_group(group).num_rows <= self.place:
+            if done + metadata.row_group(group).num_rows <= self.offset:
                 done += metadata.row_group(group).num_rows
                 continue
             for batch in self._file.iter_batches(_ROWS_AT_ONCE, row_groups=[group]):
-                skipped = min(len(batch), max(0, self.place - done))
+                skipped = min(len(batch), max(0, self.offset - done))
                 done += len(batch)
                 self._on_read(self._size * done // metadata.num_rows)
                 yield batch.slice(skipped)
@@ -97,7 +97,7 @@ class ParquetCutter:
         return {path: codec if codec in _CODECS else "NONE" for path, codec in told.items()}
 
     def _broken(self, error: Exception) -> ChunkError:
-        return ChunkError(f"{self._shown} cannot be read at or behind row {self.place:,}: {error}")
+        return ChunkError(f"{self._shown} cannot be read at or behind row {self.offset:,}: {error}")
 
 
 def _nbytes(batch: Any) -> int:

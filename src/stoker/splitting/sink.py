@@ -43,11 +43,16 @@ class Sink:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that has its name only when all of it is on the disk; if something fails it is not there."""
+def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file that has its name only when all of it is on the disk; if something fails it is not there.
+
+    What has the hidden name (a chunk that was being written when its process was killed, or a link of somebody else's)
+    is removed, never written to. ``mode``: who may read it, at most; the umask takes from that.
+    """
     hidden = path.with_name(f".{path.name.lstrip('.')}.part")
+    hidden.unlink(missing_ok=True)
     try:
-        with open(hidden, "wb") as file:
+        with open(hidden, "xb", opener=lambda name, flags: os.open(name, flags | os.O_CLOEXEC, mode)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

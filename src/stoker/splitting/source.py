@@ -22,6 +22,7 @@ class Source:
         name: Without its folders: ``big.jsonl.gz``.
         size: As it is stored; None where a server does not tell.
         version: Changes if the file does: when it was written, or what a server has for that.
+        mode: Who may read and write it; its chunks are for nobody else.
     """
 
     path: str
@@ -30,6 +31,7 @@ class Source:
     compression: str
     size: int | None
     version: str
+    mode: int = 0o666
 
     @property
     def shown(self) -> str:
@@ -50,7 +52,7 @@ def find(path: str | os.PathLike[str]) -> Source:
     """
     text = os.fspath(path)
     if not isinstance(text, str):
-        raise TypeError(f"source is to be a path or a URL, and {path!r} is of type {type(path).__name__}")
+        raise TypeError(f"source must be a path or a URL, and {path!r} is a {type(path).__name__}")
     form, compression = ending(text)
     name = base_name(text)
     if form not in FORMS or (form == "parquet" and compression):
@@ -58,11 +60,10 @@ def find(path: str | os.PathLike[str]) -> Source:
             f"{name} has an ending that split does not know: it cuts .{', .'.join(FORMS)}, "
             f"and these but .parquet also with .gz, .bz2, .xz or .zst behind it"
         )
-    size, version = _looked_up(text) if is_url(text) else _looked_at(text)
-    return Source(text, name, form, compression, size, version)
+    return Source(text, name, form, compression, *(_looked_up(text) if is_url(text) else _looked_at(text)))
 
 
-def _looked_at(path: str) -> tuple[int, str]:
+def _looked_at(path: str) -> tuple[int, str, int]:
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -71,10 +72,10 @@ def _looked_at(path: str) -> tuple[int, str]:
         raise ValueError(f"{path} is a folder: split cuts one file")
     if not stat.S_ISREG(found.st_mode):
         raise ValueError(f"{path} is no regular file: split may have to read it twice")
-    return found.st_size, f"mtime {found.st_mtime_ns}"
+    return found.st_size, f"mtime {found.st_mtime_ns}", (found.st_mode | stat.S_IRUSR | stat.S_IWUSR) & 0o666
 
 
-def _looked_up(url: str) -> tuple[int | None, str]:
+def _looked_up(url: str) -> tuple[int | None, str, int]:
     files, path = file_system(url)
     try:
         found = files.info(path)
@@ -83,4 +84,4 @@ def _looked_up(url: str) -> tuple[int | None, str]:
     if found.get("type") == "directory":
         raise ValueError(f"{shown(url)} is a folder: split cuts one file")
     told = next((f"{name} {found[name]}" for name in _VERSIONS if found.get(name) is not None), "")
-    return found.get("size"), told
+    return found.get("size"), told, 0o666

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from stoker.splitting import folder, manifest
-from stoker.splitting.content import Stream
+from stoker.splitting.content import BufferedContent
 from stoker.splitting.cutter import Cutter
 from stoker.splitting.limit import Limit
 from stoker.splitting.lines import csv_cutter, json_cutter, text_cutter
@@ -25,12 +25,12 @@ _MOST_CHUNKS = 100_000  # beyond it, names of five digits would not sort
 
 _SAVED_EACH = 1000  # the manifest is as long as the split: beyond, it is saved each thousandth of the chunks so far
 
-_CUTTERS: dict[str, Callable[[Stream, Limit, int], Cutter]] = {
+_CUTTERS: dict[str, Callable[[BufferedContent, Limit, int], Cutter]] = {
     "txt": text_cutter,
     "jsonl": json_cutter,
     "ndjson": json_cutter,
-    "csv": lambda stream, limit, place: csv_cutter(stream, limit, place, b","),
-    "tsv": lambda stream, limit, place: csv_cutter(stream, limit, place, b"\t"),
+    "csv": lambda stream, limit, offset: csv_cutter(stream, limit, offset, b","),
+    "tsv": lambda stream, limit, offset: csv_cutter(stream, limit, offset, b"\t"),
     "npy": NpyCutter,
     "tar": tar_cutter,
 }
@@ -56,11 +56,12 @@ def _write_chunks(path: Path, source: Source, cutter: Cutter, state: Manifest) -
         if len(state.chunks) == _MOST_CHUNKS:
             raise ValueError(f"{source.name} makes more than {_MOST_CHUNKS:,} chunks: make them larger")
         name = source.chunk_name(len(state.chunks))
-        with replacing(path / name) as file:
+        with replacing(path / name, source.mode) as file:
             sink = Sink(file, source.compression)
             written = cutter.write(sink)
             sink.finish()
-        state = folder.with_chunk(state, Chunk(name, written.records, written.nbytes), cutter.place)
+        stored = (path / name).stat().st_size
+        state = folder.with_chunk(state, Chunk(name, written.records, written.nbytes, stored), cutter.offset)
         if len(state.chunks) % max(1, len(state.chunks) // _SAVED_EACH) == 0:
             manifest.write(path, state)
     if find(source.path) != source:
@@ -70,12 +71,12 @@ def _write_chunks(path: Path, source: Source, cutter: Cutter, state: Manifest) -
     return state
 
 
-def _cutter(source: Source, limit: Limit, place: int, on_read: Callable[[int], None]) -> Cutter:
+def _cutter(source: Source, limit: Limit, offset: int, on_read: Callable[[int], None]) -> Cutter:
     if source.form == "parquet":
-        return ParquetCutter(source, limit, place, on_read)
-    stream = Stream(source, on_read)
+        return ParquetCutter(source, limit, offset, on_read)
+    stream = BufferedContent(source, on_read)
     try:
-        return _CUTTERS[source.form](stream, limit, place)
+        return _CUTTERS[source.form](stream, limit, offset)
     except BaseException:
         stream.close()
         raise

@@ -12,8 +12,8 @@ import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from stoker.splitting.content import Stream
-from stoker.splitting.cutter import Record, RecordCutter
+from stoker.splitting.content import BufferedContent
+from stoker.splitting.cutter import RecordCutter, SourceRecord
 from stoker.splitting.limit import Limit
 
 _BLOCK = tarfile.BLOCKSIZE
@@ -34,18 +34,18 @@ class _Member(NamedTuple):
     is_file: bool
 
 
-def tar_cutter(stream: Stream, limit: Limit, place: int) -> RecordCutter:
-    stream.go_to(place)
+def tar_cutter(stream: BufferedContent, limit: Limit, offset: int) -> RecordCutter:
+    stream.go_to(offset)
     return RecordCutter(stream, _samples(stream), limit, tail=_END)
 
 
-def _samples(stream: Stream) -> Iterator[Record]:
+def _samples(stream: BufferedContent) -> Iterator[SourceRecord]:
     for _, members in itertools.groupby(_members(stream), key=lambda member: member.key):
         sample = list(members)
-        yield Record(b"".join(member.data for member in sample), int(any(member.is_file for member in sample)))
+        yield SourceRecord(b"".join(member.data for member in sample), int(any(member.is_file for member in sample)))
 
 
-def _members(stream: Stream) -> Iterator[_Member]:
+def _members(stream: BufferedContent) -> Iterator[_Member]:
     while True:
         parts, told = list[bytes](), dict[bytes, bytes]()
         while True:
@@ -65,7 +65,7 @@ def _members(stream: Stream) -> Iterator[_Member]:
         yield _Member(_key(name), b"".join(parts), info.isreg())
 
 
-def _header(stream: Stream, block: bytes) -> tarfile.TarInfo:
+def _header(stream: BufferedContent, block: bytes) -> tarfile.TarInfo:
     try:
         info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except tarfile.HeaderError as error:
@@ -79,7 +79,7 @@ def _size(info: tarfile.TarInfo, told: dict[bytes, bytes]) -> int:
     return 0 if info.type in _WITHOUT_DATA else int(told.get(b"size", info.size))
 
 
-def _told(stream: Stream, info: tarfile.TarInfo, data: bytes) -> dict[bytes, bytes]:
+def _told(stream: BufferedContent, info: tarfile.TarInfo, data: bytes) -> dict[bytes, bytes]:
     """What a member that is no file says of the next one: its path and size, where they do not fit its header."""
     if info.type == _LONG_NAME:
         return {b"path": data.rstrip(b"\0")}
@@ -100,7 +100,7 @@ def _key(name: str) -> str:
     return f"{folder}/{base.partition('.')[0]}"
 
 
-def _check_the_end(stream: Stream) -> None:
+def _check_the_end(stream: BufferedContent) -> None:
     while rest := stream.read(_BYTES_AT_ONCE):
         if any(rest):
             raise stream.broken("there is more behind the end of the tar: tars that were joined? Split each by itself")

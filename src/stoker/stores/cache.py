@@ -1,4 +1,4 @@
-"""``Cache``: samples are read once, kept on disk, and read from there for the next epochs."""
+"""``Cache``: samples are made once, kept on disk, and read from there in the next epochs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ _CODECS = ("safe", "pickle")
 
 @dataclass(frozen=True)
 class Cache:
-    """Keeps samples on disk, for all workers and consumers of a machine, and for the next run.
+    """Keeps finished samples on disk, for all workers and consumers of a machine, and for the next run.
 
-    The first time a sample is asked for, it is read from the dataset and kept. From then on it comes from the cache:
-    mapped, and copied once, into its batch.
+    A sample is made by the dataset when it is needed for the first time, and stored. After that it is read from the
+    cache, which is mapped into memory, and copied once, into its batch.
 
     Args:
-        path: A folder of its own, which is made if it is not there.
-        refresh_every: The samples are made anew every so many epochs, so that augmentation stays alive; None: never.
-        max_bytes: Of the folder; what does not fit is read from the dataset as without a cache. None: any.
-        version: Part of what the cache is known by, beside the dataset's class and arguments: change it when the
-            dataset's code or files have changed.
-        codec: "safe": dicts, lists and tuples of arrays, numbers, strings, bytes and None; no code is ever run by
-            reading it. "pickle": any sample, for those who trust whoever can write to the folder.
+        path: The folder of the cache. It is made if it does not exist, and must not hold other files.
+        refresh_every: The number of epochs after which samples are made again, so that their augmentation changes.
+            None: never.
+        max_bytes: The largest size of the folder. Samples that do not fit are made by the dataset each time. None: no
+            limit.
+        version: A string or number that is part of the cache's identity, beside the class and the arguments of the
+            dataset. Change it when the code or the files of the dataset have changed.
+        codec: "safe": stores dicts, lists and tuples of arrays, numbers, strings, bytes and None; to read them never
+            runs code. "pickle": stores any sample. Use it only if you trust everybody who can write to the folder.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: An argument has a wrong value. The loader raises ``CacheError`` if the folder cannot be used.
 
     Example:
         >>> import tempfile, numpy as np, stoker
@@ -51,9 +57,9 @@ class Cache:
         object.__setattr__(self, "refresh_every", _checked_refresh(self.refresh_every))
         object.__setattr__(self, "max_bytes", _checked_bytes(self.max_bytes))
         if not isinstance(self.version, str | int):
-            raise TypeError(f"Cache(version={self.version!r}): write a string or a number")
+            raise TypeError(f"Cache(version={self.version!r}): pass a string or a number")
         if self.codec not in _CODECS:
-            raise ValueError(f"Cache(codec={self.codec!r}): write one of {', '.join(map(repr, _CODECS))}")
+            raise ValueError(f"Cache(codec={self.codec!r}): pass one of {', '.join(map(repr, _CODECS))}")
 
     def first_epoch(self, epoch: int) -> int:
         """The epoch for which the samples of this one are made."""
@@ -77,11 +83,11 @@ def _checked_refresh(epochs: Any) -> int | None:
     if epochs is None or epochs == math.inf:
         return None
     if isinstance(epochs, bool) or not hasattr(epochs, "__index__"):
-        raise TypeError(f"Cache(refresh_every={epochs!r}): write a number of epochs, or None for never")
+        raise TypeError(f"Cache(refresh_every={epochs!r}): pass a number of epochs, or None for never")
     if operator.index(epochs) < 2:
         raise ValueError(
-            f"Cache(refresh_every={epochs}): what is made anew each epoch need not be kept. Write 2 or more epochs, "
-            f"None for never, or leave the cache out"
+            f"Cache(refresh_every={epochs}): samples that are made again in each epoch need not be kept. "
+            f"Pass 2 or more epochs, None for never, or leave the cache out"
         )
     return operator.index(epochs)
 
@@ -90,5 +96,5 @@ def _checked_bytes(limit: Any) -> int | None:
     if limit is None or limit == math.inf:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
-        raise ValueError(f"Cache(max_bytes={limit!r}): write a number of bytes, as in 50e9, or None for any")
+        raise ValueError(f"Cache(max_bytes={limit!r}): pass a number of bytes, as in 50e9, or None for any")
     return int(limit)

@@ -10,36 +10,43 @@ from typing import Any
 
 from stoker.plan import Batch, Plan
 from stoker.stores.cache import Cache
-from stoker.stores.fingerprint import describe
-from stoker.stores.folder import ENDING, FORMAT, About, Folder
-from stoker.stores.generation import Generation
-from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Collected, NoShelf, collect
+from stoker.stores.cache_file import CacheFile
+from stoker.stores.cache_folder import ENDING, FORMAT, About, CacheFolder
+from stoker.stores.fingerprint import described
+from stoker.stores.record_codec import RecordDecoder, RecordEncoder
+from stoker.stores.shared_samples import Collected, NoSharedSamples, collect
 
 
-def folder_of(cache: Cache, dataset: Any) -> Folder:
+def folder_of(cache: Cache, dataset: Any) -> CacheFolder:
     """The cache's folder, for that dataset or factory."""
-    return Folder(str(cache.path), About(FORMAT, describe(dataset), str(cache.version), cache.codec))
+    text, secrets = described(dataset)
+    return CacheFolder(str(cache.path), About(FORMAT, text, str(cache.version), cache.codec), secrets)
 
 
 def open_cache(
-    cache: Cache, folder: Folder, ahead: int, plan: Plan, file: int, *, copies: bool, tell: Callable[[str], None]
+    cache: Cache, folder: CacheFolder, ahead: int, plan: Plan, file: int, *, copies: bool, tell: Callable[[str], None]
 ) -> CacheStore:
     """Opens it in a worker. ``ahead``: batches that may be under way, or ready, and not yet taken."""
-    reader = SampleReader(cache.codec, copies=copies)
-    return CacheStore(cache, folder, ahead, plan, reader, lambda what: tell(f"the cache {folder.path}: {what}"))
+    decoder = RecordDecoder(cache.codec, copies=copies)
+    return CacheStore(cache, folder, ahead, plan, decoder, lambda what: tell(f"the cache {folder.path}: {what}"))
 
 
 class CacheStore:
     """The cache as one worker has it open. ``tell`` is called with what the user should know."""
 
     def __init__(
-        self, cache: Cache, folder: Folder, ahead: int, plan: Plan, reader: SampleReader, tell: Callable[[str], None]
+        self,
+        cache: Cache,
+        folder: CacheFolder,
+        ahead: int,
+        plan: Plan,
+        decoder: RecordDecoder,
+        tell: Callable[[str], None],
     ) -> None:
         self._cache, self._folder, self._ahead, self._plan = cache, folder, ahead, plan
-        self._reader, self._tell = reader, tell
-        self._writer = SampleWriter(cache.codec)
-        self._open: tuple[int, Generation] | None = None  # the first epoch of a generation
+        self._decoder, self._tell = decoder, tell
+        self._encoder = RecordEncoder(cache.codec)
+        self._open: tuple[int, CacheFile] | None = None  # the first epoch of a generation
         self._left: set[int] = set()  # older generations, to be removed when the consumer, too, has left them
         self._is_made = False
 
@@ -55,7 +62,7 @@ class CacheStore:
         generation = self._generation(epoch)
         if generation is not None:
             generation.begin()
-        return collect(generation or NoShelf(), keys, make, tick)
+        return collect(generation or NoSharedSamples(), keys, make, tick)
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
         return self._open is None or self._open[1].is_unharmed()
@@ -69,7 +76,7 @@ class CacheStore:
             self._open[1].close()
             self._open = None
 
-    def _generation(self, epoch: int) -> Generation | None:
+    def _generation(self, epoch: int) -> CacheFile | None:
         """That epoch's generation, or None if there is no room for it."""
         first = self._cache.first_epoch(epoch)
         if self._open is not None and self._open[0] == first:
@@ -84,17 +91,17 @@ class CacheStore:
                 if not self._folder.make_room(name):
                     return None
                 file = os.path.join(self._folder.path, name + ENDING)
-                made = Generation(
+                made = CacheFile(
                     file,
                     self._plan.length,
-                    self._writer,
-                    self._reader,
+                    self._encoder,
+                    self._decoder,
                     lambda: self._room(name),
                     self._limit(name),
                     self._tell,
                 )
         except OSError as error:
-            self._tell(f"{error.strerror}: samples are made as without a cache")
+            self._tell(f"{error.strerror}. Samples are made by the dataset, as without a cache")
             return None
         self._open = first, made
         return made
@@ -111,7 +118,7 @@ class CacheStore:
         of the older ones. Before that, a run that ends here could go on with the older one. The last one out succeeds.
         """
         first = self._cache.first_epoch(batch.epoch)
-        if (batch.epoch - first) * self._plan.rounds + batch.round // self._plan.stride >= self._ahead:
+        if (batch.epoch - first) * self._plan.rounds + batch.position // self._plan.stride >= self._ahead:
             names = {left: self._cache.generation(self._plan.seed, left) for left in self._left}
             self._left = {left for left, name in names.items() if left >= first or not self._folder.remove(name)}
 

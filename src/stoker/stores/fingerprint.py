@@ -1,139 +1,332 @@
-"""What a dataset is, as text: its class and its arguments. The same text, the same dataset; another, another cache."""
+"""What a dataset is, as text: its class and its arguments. The same text, the same dataset; another, another cache.
+
+The text is short enough to be read: what is long is told by a checksum of 128 bits over all of it. Secrets are left out
+of it, and count all the same: see ``Described``.
+"""
 
 from __future__ import annotations
 
 import functools
-import inspect
-import mmap
+import hashlib
+import itertools
+import operator
 import os
+import sys
+import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from types import CellType, CodeType, FunctionType
-from typing import Any
+from enum import Enum
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 
-from stoker.collate.tensors import is_tensor, tensor_as_array
+from stoker.collation.tensors import is_tensor
+from stoker.errors import CacheError
+from stoker.redaction import REDACTED, is_secret_name, redacted_string
+from stoker.stores.array_digests import array_text, buffer_text, tensor_text
+from stoker.stores.object_state import (
+    UNKNOWN,
+    arguments_of,
+    class_contents,
+    is_made_in_c,
+    moves_on,
+    parameters,
+    reduced,
+)
 
 _BRIEF = 120  # characters of a value; what is longer is told by its checksum,
 _WHOLE = 2000  # and so are more characters in all
-_WHOLE_BYTES = 2**28  # of an array; of a bigger one, pieces are hashed, since to read it all would take seconds
-_PIECES = 64
-_DEPTH = 8  # of values within values
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), os.PathLike, np.generic, range, slice)
+_REMEMBERED = 50_000  # values; without any, objects that refer to each other would take for ever
+_MADE = "<locals>"  # in the name of what a function has made
+_EXACT = (str, bytes, int, float, complex, bool, type(None), type(...), type(NotImplemented))
+_PLAIN = (str, bytes, int, float, complex)
+_PRINTED = (*_EXACT, Enum)
+_NUMBERS = frozenset({int, float, bool, type(None)})
 
 
-def describe(value: Any, depth: int = 0) -> str:
-    """What a value is. Of an object: its class, and those arguments of its constructor that it keeps by their names."""
-    if depth > _DEPTH:
-        return "..."
-    if isinstance(value, _PLAIN):
-        text = repr(value)
-    elif isinstance(value, np.ndarray) or is_tensor(value):
-        text = _array(tensor_as_array(value) if is_tensor(value) else value, depth)
-    elif isinstance(value, functools.partial):
-        text = _call(describe(value.func, depth + 1), value.args, value.keywords, depth)
-    elif isinstance(value, type):
-        text = f"{value.__module__}:{value.__qualname__}"
-    elif callable(value) and hasattr(value, "__qualname__"):
-        text = _function(value, depth)
-    elif isinstance(value, list | tuple | set | frozenset | Mapping):
-        text = _collection(value, depth)
-    else:
-        text = _call(describe(type(value)), (), dict(_arguments(value)), depth)
-    most = _BRIEF if depth else _WHOLE
-    return text if len(text) <= most else f"{text[: most // 2]}...#{_digest(text.encode())}"
+class Described(NamedTuple):
+    """What a dataset is.
+
+    Attributes:
+        text: For people, and to compare.
+        secrets: A digest of what is redacted in the text, or nothing. Not to be written down as it is: whoever reads
+            it could try passwords until one fits.
+    """
+
+    text: str
+    secrets: bytes
 
 
-def _digest(*pieces: Any) -> str:
-    digest = xxhash.xxh3_64()
-    for piece in pieces:
-        digest.update(piece)
+def describe(value: Any) -> str:
+    """The text of ``described``."""
+    return described(value).text
+
+
+def described(value: Any) -> Described:
+    """What a value is. Of an object: its class, and those arguments of its constructor that it keeps by their names.
+
+    Raises:
+        CacheError: It cannot be told, since it is nested too deeply.
+    """
+    teller = _Teller()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of attributes that were not asked for by the user
+            text = teller.tell(value)
+    except RecursionError:
+        raise CacheError(
+            f"the dataset ({type(value).__qualname__}) is nested too deeply to tell it from others. Pass a class or "
+            f"functools.partial(Dataset, ...), which is known by the arguments given"
+        ) from None
+    secrets = hashlib.blake2b(repr(teller.secrets).encode("utf-8", "surrogatepass")).digest() if teller.secrets else b""
+    return Described(text, secrets)
+
+
+class _Told(NamedTuple):
+    value: Any  # so that no other gets its address
+    text: str
+    secrets: list[str]
+
+
+class _Teller:
+    """Tells what values are, one within the other. ``secrets``: what was redacted, in the order of the text."""
+
+    def __init__(self) -> None:
+        self.secrets: list[str] = []
+        self._within: list[int] = []  # the values that are being told
+        self._told: dict[tuple[int, bool], _Told] = {}  # so that what is in many places is told once
+        self._hidden = False  # within something that has the name of a secret
+
+    def tell(self, value: Any, name: str = "") -> str:
+        if type(value) in _NUMBERS and not self._hidden and not (name and is_secret_name(name)):
+            return repr(value)
+        was_hidden = self._hidden
+        self._hidden = was_hidden or bool(name and is_secret_name(name))
+        try:
+            return self._short(self._plain(value) if isinstance(value, _PRINTED) else self._once(value))
+        finally:
+            self._hidden = was_hidden
+
+    def _short(self, text: str) -> str:
+        most = _BRIEF if self._within else _WHOLE
+        return text if len(text) <= most else f"{text[: most // 2]}...#{_digest(text)}"
+
+    def _once(self, value: Any) -> str:
+        if id(value) in self._within:
+            return f"<{len(self._within) - self._within.index(id(value))} levels above>"
+        key = id(value), self._hidden
+        if key in self._told:
+            self.secrets += self._told[key].secrets
+            return self._told[key].text
+        before = len(self.secrets)
+        self._within.append(id(value))
+        try:
+            text = self._tell(value)
+        finally:
+            self._within.pop()
+        if len(self._told) < _REMEMBERED:
+            self._told[key] = _Told(value, self._short(text), self.secrets[before:])
+        return text
+
+    def _tell(self, value: Any) -> str:
+        if isinstance(value, np.ndarray | np.generic) or is_tensor(value):
+            return self._array(value)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, list | tuple | set | frozenset | Mapping):
+            return self._collection(value)
+        if moves_on(value):
+            return self.tell(type(value)) + UNKNOWN
+        return self._small(value) or self._function(value) or self._buffer(value) or self._object(value)
+
+    def _array(self, value: Any) -> str:
+        if isinstance(value, np.generic):
+            return f"{value.dtype}({value!r})"
+        return (
+            array_text(value, self.tell) if isinstance(value, np.ndarray) else tensor_text(value) or self._object(value)
+        )
+
+    def _small(self, value: Any) -> str | None:
+        """What Python has in all versions, and shows in different ways."""
+        if isinstance(value, os.PathLike):
+            return f"{type(value).__name__}({self.tell(os.fspath(value))})"
+        if isinstance(value, functools.partial):
+            return self._call(self.tell(value.func), _named(value.func, value.args), value.keywords)
+        if isinstance(value, ModuleType):
+            return f"module {value.__name__}"
+        if isinstance(value, range | slice):
+            return f"{type(value).__name__}({', '.join(map(self.tell, (value.start, value.stop, value.step)))})"
+        return None
+
+    def _plain(self, value: Any) -> str:
+        if isinstance(value, Enum):
+            return f"{self.tell(type(value))}.{value.name}={self.tell(value.value)}"
+        if isinstance(value, str | bytes):
+            text = self._string(value)
+        elif self._hidden and isinstance(value, _PLAIN) and not isinstance(value, bool):
+            text = self._hide(repr(value))
+        else:
+            text = repr(value)
+        if type(value) in _EXACT:
+            return text
+        return f"{self.tell(type(value))}({text}{self._attributes(value)})"
+
+    def _string(self, value: str | bytes) -> str:
+        plain = str.__str__(value) if isinstance(value, str) else value.decode("latin-1")
+        told = redacted_string(plain, is_secret=self._hidden)
+        if told == plain:
+            return str.__repr__(value) if isinstance(value, str) else bytes.__repr__(value)
+        self._hide(plain)
+        return repr(told)
+
+    def _hide(self, secret: str) -> str:
+        self.secrets.append(secret)
+        return REDACTED
+
+    def _buffer(self, value: Any) -> str | None:
+        text = buffer_text(value)
+        return self._hide(text) if text is not None and self._hidden else text
+
+    def _call(self, name: str, args: list[tuple[str, Any]], kwargs: Mapping[str, Any]) -> str:
+        told = [self.tell(value, name) for name, value in args]
+        told += [f"{key}={self.tell(value, key)}" for key, value in kwargs.items()]
+        return f"{name}({', '.join(told)})"
+
+    def _collection(self, values: Any) -> str:
+        if isinstance(values, Mapping):
+            told = [f"{self.tell(key)}: {self.tell(value, _name_of(key))}" for key, value in values.items()]
+        elif isinstance(values, set | frozenset):
+            told = self._in_order(values)
+        else:
+            told = [self.tell(value) for value in values]
+        return f"{type(values).__name__}({', '.join(told)}{self._attributes(values)})"
+
+    def _in_order(self, values: Any) -> list[str]:
+        """Elements of a set, which has another order in each process; so do their secrets."""
+        before, told = self.secrets, []
+        for value in values:
+            self.secrets = []
+            told.append((self.tell(value), self.secrets))
+        told.sort()
+        self.secrets = before + [secret for _, secrets in told for secret in secrets]
+        return [text for text, _ in told]
+
+    def _attributes(self, value: Any) -> str:
+        """Of an object of a class derived from a container or string: what it has beside its contents."""
+        kept = dict(getattr(value, "__dict__", ()))
+        if isinstance(value, defaultdict):
+            kept["default_factory"] = value.default_factory
+        if not kept:
+            return ""
+        arguments, all_there = arguments_of(value)
+        return "".join(f", {told}" for told in self._kept(arguments if all_there else kept))
+
+    def _class(self, cls: type) -> str:
+        """By name. One that a function has made also by what is in it, since the function may make many."""
+        name = f"{cls.__module__}:{cls.__qualname__}"
+        if _MADE not in cls.__qualname__:  # though the name may lead to another one by now, as in a notebook
+            return name
+        told = [self.tell(base) for base in cls.__bases__ if base is not object]
+        told += [f"{key}={self.tell(value, key)}" for key, value in class_contents(cls)]
+        return f"{name}({', '.join(told)})"
+
+    def _function(self, function: Any) -> str | None:
+        """By name; lambdas and what functions make, under whatever name, also by code and what they enclose.
+
+        None: it is no function.
+        """
+        if not callable(function) or not isinstance(getattr(function, "__qualname__", None), str):
+            return None
+        name = f"{_module_of(function)}:{function.__qualname__}"
+        owner = getattr(function, "__self__", None)
+        if owner is not None and not isinstance(owner, ModuleType):
+            is_known = isinstance(owner, type) and _MADE not in owner.__qualname__
+            return name if is_known else f"{name} of {self.tell(owner)}"
+        if owner is not None or _leads_to(function):
+            return name
+        if isinstance(function, FunctionType):
+            if "<" not in function.__qualname__ and not function.__closure__:
+                return name
+            known = [*(function.__closure__ or ()), function.__defaults__, function.__kwdefaults__]
+            told = [self._contents(one) if isinstance(one, CellType) else self.tell(one) for one in known if one]
+            return f"{name}#{_digest(*self._code(function.__code__))}({', '.join(told)})"
+        within = getattr(function, "__wrapped__", None)
+        if within is None:
+            return None
+        inner = self.tell(within)
+        return name if inner == name else f"{name} around {inner}"
+
+    def _contents(self, cell: CellType) -> str:
+        try:
+            return self.tell(cell.cell_contents)
+        except ValueError:  # not yet assigned
+            return "nothing"
+
+    def _code(self, code: CodeType) -> Iterator[str]:
+        yield code.co_code.hex()
+        yield repr((code.co_names, code.co_varnames, code.co_freevars))
+        for constant in code.co_consts:
+            yield from self._code(constant) if isinstance(constant, CodeType) else (self.tell(constant),)
+
+    def _object(self, thing: Any) -> str:
+        """By the arguments of its constructor that it keeps by name; what does not keep them so, by all that it keeps.
+
+        A dataset need not keep all of them: what it keeps under another name is no part of what the cache is of.
+        """
+        arguments, all_there = arguments_of(thing)
+        is_dataset = len(self._within) == 1 and not any(map(is_made_in_c, type(thing).__mro__[:-1]))
+        if (arguments or all_there) if is_dataset else (arguments and all_there):
+            return self._call(self.tell(type(thing)), [], arguments)
+        state = reduced(thing)
+        if state is None:
+            return self._call(self.tell(type(thing)), [], arguments) if arguments else self.tell(type(thing)) + UNKNOWN
+        told = [f"{name}={self.tell(value, name)}" for name, value in arguments.items()]
+        if state.maker is not None:
+            told.append(self._call(self.tell(state.maker), [("", one) for one in state.args], {}))
+        known = {*arguments, *(f"_{name}" for name in arguments)}
+        told += self._kept({name: value for name, value in state.kept.items() if name not in known})
+        told += [self.tell(part) for part in state.parts]
+        return f"{self.tell(type(thing))}({', '.join(told)})"
+
+    def _kept(self, attributes: Mapping[str, Any]) -> Iterator[str]:
+        """Attributes, but for files and the like, which may be open or not, and random generators, which move on."""
+        for name, value in sorted(attributes.items(), key=operator.itemgetter(0)):
+            if value is not None and not moves_on(value):
+                text = self.tell(value, name)
+                if not text.endswith(UNKNOWN):
+                    yield f"{name}={text}"
+
+
+def _digest(*texts: str) -> str:
+    digest = xxhash.xxh3_128()
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
     return digest.hexdigest()
 
 
-def _array(array: Any, depth: int) -> str:
-    kind = f"array({array.dtype}, {array.shape}, "
-    if isinstance(array, np.memmap) and array.filename is not None:
-        status = os.stat(array.filename)
-        file = f"{os.fspath(array.filename)!r} of {status.st_size} bytes, written {status.st_mtime_ns}"
-        return f"{kind}{file}, from byte {_first_byte(array)} by {array.strides})"
-    if array.dtype.hasobject:
-        return f"{kind}{describe(array.tolist(), depth + 1)})"
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    if flat.nbytes <= _WHOLE_BYTES:
-        return f"{kind}#{_digest(flat)})"
-    starts = np.linspace(0, flat.nbytes - _WHOLE_BYTES // _PIECES, _PIECES, dtype=np.int64)
-    return f"{kind}#{_digest(*[flat[start : start + _WHOLE_BYTES // _PIECES] for start in starts.tolist()])})"
-
-
-def _first_byte(array: Any) -> int:
-    """Where in its file a mapped array begins: parts of one file are arrays of their own."""
-    mapped_from = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
-    address: int = np.frombuffer(array._mmap, np.uint8).ctypes.data
-    return int(mapped_from + array.ctypes.data - address)
-
-
-def _call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], depth: int) -> str:
-    told = [describe(arg, depth + 1) for arg in args]
-    told += [f"{key}={describe(value, depth + 1)}" for key, value in kwargs.items()]
-    return f"{name}({', '.join(told)})"
-
-
-def _collection(values: Any, depth: int) -> str:
-    name = type(values).__name__
-    if isinstance(values, Mapping):
-        told = [f"{describe(key, depth + 1)}: {describe(value, depth + 1)}" for key, value in values.items()]
-    else:
-        told = [describe(value, depth + 1) for value in values]
-    if isinstance(values, set | frozenset):
-        told.sort()
-    return f"{name}({', '.join(told)})"
-
-
-def _function(function: Any, depth: int) -> str:
-    """By name; what names do not tell (a lambda, what a function defines) also by its code and what it encloses."""
-    name = f"{function.__module__}:{function.__qualname__}"
-    owner = getattr(function, "__self__", None)
-    if owner is not None and not isinstance(owner, type) and not inspect.ismodule(owner):
-        return f"{name} of {describe(owner, depth + 1)}"
-    if not isinstance(function, FunctionType) or "<" not in name:
-        return name
-    known = [*(function.__closure__ or ()), function.__defaults__, function.__kwdefaults__]
-    told = [_contents(one, depth) if isinstance(one, CellType) else describe(one, depth + 1) for one in known if one]
-    return f"{name}#{_digest(*_code(function.__code__))}({', '.join(told)})"
-
-
-def _contents(cell: CellType, depth: int) -> str:
+def _leads_to(thing: Any) -> bool:
+    """Whether module and name lead to that very class or function."""
+    found: Any = sys.modules.get(_module_of(thing))
     try:
-        return describe(cell.cell_contents, depth + 1)
-    except ValueError:  # not yet assigned
-        return "nothing"
+        return functools.reduce(getattr, thing.__qualname__.split("."), found) is thing
+    except AttributeError:
+        return False
 
 
-def _code(code: CodeType) -> Iterator[bytes]:
-    yield code.co_code
-    yield repr(code.co_names).encode()
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant)
-        elif isinstance(constant, frozenset):  # in another order in each process
-            yield repr(sorted(map(repr, constant))).encode()
-        else:
-            yield repr(constant).encode()
+def _module_of(thing: Any) -> str:
+    """Where a class or function is from; methods of built-in types have it from their type."""
+    found = getattr(thing, "__module__", None) or getattr(getattr(thing, "__objclass__", None), "__module__", None)
+    return found if isinstance(found, str) else "builtins"
 
 
-def _arguments(thing: Any) -> Iterator[tuple[str, Any]]:
-    try:
-        names = list(inspect.signature(type(thing)).parameters)
-    except (TypeError, ValueError):  # made in C, and does not tell
-        return
-    for name in names:
-        for attribute in (name, f"_{name}"):
-            try:
-                value = inspect.getattr_static(thing, attribute)
-            except AttributeError:
-                continue
-            if attribute in getattr(thing, "__dict__", {}) or inspect.isdatadescriptor(value):
-                yield name, getattr(thing, attribute)
-                break
+def _named(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Arguments by position, each with the name that the function has for it."""
+    names = parameters(function) or ()
+    return [(name or "", value) for name, value in itertools.zip_longest(names[: len(args)], args)]
+
+
+def _name_of(key: Any) -> str:
+    return key if isinstance(key, str) else key.decode("latin-1") if isinstance(key, bytes) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from stoker.plan import Batch, Plan
 from stoker.stores.cache import Cache
 from stoker.stores.rotation import Rotation
 from stoker.stores.store import OpenStore
+
+log = logging.getLogger("stoker")
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,13 @@ class Keeping:
 
     def __post_init__(self) -> None:
         if not isinstance(self.cache, Cache | None):
-            raise TypeError(f"cache={self.cache!r}: write stoker.Cache(path, ...)")
+            raise TypeError(f"cache={self.cache!r}: pass stoker.Cache(path, ...)")
         if not isinstance(self.rotation, Rotation | None):
-            raise TypeError(f"rotation={self.rotation!r}: write stoker.Rotation(times, ...)")
+            raise TypeError(f"rotation={self.rotation!r}: pass stoker.Rotation(times, ...)")
         if self.cache is not None and self.rotation is not None:
             raise ValueError(
-                "cache= and rotation= are two ways to the same end, and do not go together. Where the disk holds the "
-                "whole dataset, use the cache, which spares making a sample for whole epochs; else the rotation"
+                "cache= and rotation= do not go together. If the disk can hold the whole dataset, use the cache, which "
+                "makes samples once for several epochs; else use the rotation"
             )
 
     @property
@@ -58,6 +61,21 @@ class Keeping:
 
             return functools.partial(open_rotation, ahead)
         return None
+
+    def reopener(self, dataset: Any, ahead: int) -> OpenStore | None:
+        """The same, for a dataset that has changed since.
+
+        A cache knows it by the arguments of its constructor, and is refused if one of these has changed. What else has
+        changed is not in the samples that are kept already.
+        """
+        opener = self.opener(dataset, ahead)
+        if self.cache is not None:
+            log.warning(
+                "The dataset has changed since its samples were put into the cache %s, which stay as they are. Pass "
+                "another Cache(version=...) if that matters.",
+                self.cache.path,
+            )
+        return opener
 
     def new_file(self) -> int | None:
         """A descriptor of a file for the store, where it needs one: the caller's to close."""

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from stoker.memory import reopened
 from stoker.stores.locks import Locks
 
 _MUTEX, _MEMBERS = 1, 16  # bytes: of whoever changes the table; and from there on one a member
@@ -30,7 +31,7 @@ class Membership:
     @contextlib.contextmanager
     def changing_from_another_thread(self) -> Iterator[None]:
         """The same, for who is not the worker itself: two who share an open file do not exclude each other."""
-        own = os.open(f"/proc/self/fd/{self._fd}", os.O_RDWR | os.O_CLOEXEC)
+        own = reopened(self._fd, os.O_RDWR)
         try:
             with Locks(own).holding(_MUTEX):
                 yield

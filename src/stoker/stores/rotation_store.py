@@ -8,28 +8,33 @@ from typing import Any
 import numpy as np
 
 from stoker.plan import Batch, Plan, sample_seed
-from stoker.stores.carousel import Carousel
-from stoker.stores.samples import SampleReader, SampleWriter
-from stoker.stores.shelf import Collected, NoShelf, collect
+from stoker.stores.record_codec import RecordDecoder, RecordEncoder
+from stoker.stores.rotation_file import RotationFile
+from stoker.stores.shared_samples import Collected, NoSharedSamples, collect
 
-_NO_ROOM = "the rotation: no room for more samples, so some are made again for each use. Write a smaller Rotation(size)"
+_NO_ROOM = (
+    "the rotation: there is no room for more samples, so some are made again for each use. "
+    "Pass a smaller Rotation(size=...)"
+)
+
+_KEYS = 2**62  # then they begin again at 0: with the numbers of an epoch, they stay within 64 bits
 
 
 def open_rotation(ahead: int, plan: Plan, file: int, *, copies: bool, tell: Callable[[str], None]) -> RotationStore:
     """Opens it in a worker. ``ahead``: batches that may be under way at the same time."""
     per_epoch = plan.rotated(0).count
     rotating = min(plan.rotating or per_epoch, per_epoch)
-    places = 2 * rotating + ahead * (plan.batch_size or 1)
-    reader = SampleReader("pickle", copies=copies)  # of this very loader, so nobody else can have written it
+    entry_count = 2 * rotating + ahead * (plan.batch_size or 1)
+    decoder = RecordDecoder("pickle", copies=copies)  # of this very loader, so nobody else can have written it
     try:
-        carousel = Carousel(file, places, SampleWriter("pickle"), reader, lambda: tell(_NO_ROOM))
+        opened = RotationFile(file, entry_count, RecordEncoder("pickle"), decoder, lambda: tell(_NO_ROOM))
     except MemoryError:
         tell(_NO_ROOM)
-        return RotationStore(plan, _NoCarousel())
-    return RotationStore(plan, carousel)
+        return RotationStore(plan, _NoRotationFile())
+    return RotationStore(plan, opened)
 
 
-class _NoCarousel(NoShelf):
+class _NoRotationFile(NoSharedSamples):
     """Where there is not even room for its tables."""
 
     def begin(self) -> None:
@@ -48,8 +53,8 @@ class _NoCarousel(NoShelf):
 class RotationStore:
     """The samples that rotate, as one worker sees them."""
 
-    def __init__(self, plan: Plan, carousel: Carousel | _NoCarousel) -> None:
-        self._plan, self._carousel = plan, carousel
+    def __init__(self, plan: Plan, file: RotationFile | _NoRotationFile) -> None:
+        self._plan, self._file = plan, file
         self._per_epoch = plan.rotated(0).count
 
     def seed_of(self, epoch: int, index: int) -> int:
@@ -58,20 +63,23 @@ class RotationStore:
     def keys(self, batch: Batch, indices: Sequence[int]) -> list[int]:
         """The numbers of a batch's samples, counted through all epochs."""
         numbers = self._plan.rotated(batch.epoch).numbers(batch.start, batch.stop)
-        keys: list[int] = (numbers + batch.epoch * self._per_epoch).tolist()
+        keys: list[int] = (numbers + self._first_key(batch.epoch)).tolist()
         return keys
 
     def fetch(self, epoch: int, keys: Sequence[int], make: Callable[[int], Any], tick: Callable[[], None]) -> Collected:
-        self._carousel.begin()
-        return collect(self._carousel, keys, make, tick)
+        self._file.begin()
+        return collect(self._file, keys, make, tick)
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
         unique, uses = np.unique(np.asarray(keys, dtype=np.int64), return_counts=True)
-        in_all = self._plan.rotated(epoch).uses(unique - epoch * self._per_epoch)
-        return self._carousel.count(unique.tolist(), uses, in_all)
+        in_all = self._plan.rotated(epoch).uses(unique - self._first_key(epoch))
+        return self._file.count(unique.tolist(), uses, in_all)
+
+    def _first_key(self, epoch: int) -> int:
+        return epoch * self._per_epoch % _KEYS
 
     def abandon(self) -> None:
-        self._carousel.abandon()
+        self._file.abandon()
 
     def close(self) -> None:
-        self._carousel.close()
+        self._file.close()

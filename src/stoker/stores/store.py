@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from stoker.plan import Batch, Plan
-from stoker.stores.shelf import Collected
+from stoker.stores.shared_samples import Collected
 
 
 class Store(Protocol):
@@ -19,7 +19,7 @@ class Store(Protocol):
         """What the batch's samples are known by here, one for each of its indices."""
 
     def fetch(self, epoch: int, keys: Sequence[int], make: Callable[[int], Any], tick: Callable[[], None]) -> Collected:
-        """The samples of these keys; see ``shelf.collect``."""
+        """The samples of these keys; see ``shared_samples.collect``."""
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
         """The batch has been written. False: it may hold what was overwritten or cut off, so make it again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def _of_numpy(got: NDArray[Any], expected: NDArray[Any], path: str) -> str | Non
     differing = (got != expected) & ~((got != got) & (expected != expected))  # NaN and NaT: not even themselves
     if not differing.any():
         return None
-    first = tuple(int(place[0]) for place in np.nonzero(np.atleast_1d(differing)))[: expected.ndim]
+    first = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(differing)))[: expected.ndim]
     where = f"{path}[{', '.join(map(str, first))}]" if first else path
     values = f"{where} is {_shown(got[first].item())}, not {_shown(expected[first].item())}"
     return f"{values}; {np.count_nonzero(differing)} of {differing.size} values differ" if first else values
@@ -105,7 +105,7 @@ def _is_dataclass(value: Any) -> bool:
 
 # Whoever comes first compares it.
 _KINDS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, str], str | None]]] = [
-    (lambda value: isinstance(value, dict), _of_dicts),
+    (lambda value: isinstance(value, Mapping), _of_dicts),
     (lambda value: isinstance(value, list | tuple), _of_sequences),
     (_is_dataclass, _of_dataclasses),
     (_is_array, _of_arrays),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from stoker.testing.makers import MakeLoader, Makers, checked_count
+from stoker.counts import checked_count
+from stoker.testing.makers import MakeLoader, Makers
 from stoker.testing.streams import Due, kept
 
 
@@ -30,7 +31,7 @@ def assert_deterministic(make_loader: MakeLoader, *others: MakeLoader, epochs: i
         ...     return stoker.Loader(np.arange(100), batch_size=8, shuffle=True, workers=workers)
         >>> assert_deterministic(lambda: make(0), lambda: make(2), lambda: make(stoker.Threads(2)))
     """
-    epochs = checked_count("epochs", epochs)
+    epochs = checked_count("epochs", epochs, "a number of epochs, 1 or more")
     makers, makes = Makers(), others or (make_loader,)
     with ExitStack() as opened:
         yardstick = opened.enter_context(makers.loader(make_loader))

@@ -59,7 +59,7 @@ class Chaos:
             if not hasattr(loader, attribute):
                 raise TypeError(f"loader is a {type(loader).__name__}, which has no {attribute}: give a stoker.Loader")
         if isinstance(faults, bool) or not isinstance(faults, int | float) or not 0 <= faults <= 1:
-            raise ValueError(f"faults={faults!r}: write how likely a fault is before a batch, from 0.0 to 1.0")
+            raise ValueError(f"faults={faults!r}: pass how likely a fault is before a batch, from 0.0 to 1.0")
         self.survived: Counter[str] = Counter()
         self.found_workers = False  # there were processes that could be harmed
         self._loader = loader

@@ -29,7 +29,7 @@ class Makers:
             ValueError: It gives the same loader again.
         """
         if not callable(make):
-            raise TypeError(f"{name} is {make!r}: write a function that makes a loader, as in lambda: Loader(...)")
+            raise TypeError(f"{name} is {make!r}: pass a function that makes a loader, as in lambda: Loader(...)")
         made = make()
         for attribute in self._needed:
             if not hasattr(made, attribute):
@@ -45,10 +45,3 @@ class Makers:
         finally:
             if hasattr(made, "close"):
                 made.close()
-
-
-def checked_count(name: str, value: Any) -> int:
-    """A number of 1 or more."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r}: write a number of 1 or more")
-    return value

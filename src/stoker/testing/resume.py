@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from stoker.testing.makers import MakeLoader, Makers, checked_count
+from stoker.counts import checked_count
+from stoker.testing.makers import MakeLoader, Makers
 from stoker.testing.streams import Due, kept
 
 _OF_THE_NEXT = 2  # batches of the epoch after the resumed one that are looked at
@@ -48,10 +49,10 @@ def assert_resumable(
         >>> assert_resumable(make)
         >>> assert_resumable(make, resume_with=lambda: make(stoker.Threads(2)))
     """
-    trial = _Trial(make_loader, resume_with, checked_count("epochs", epochs), in_order)
+    trial = _Trial(make_loader, resume_with, checked_count("epochs", epochs, "a number of epochs, 1 or more"), in_order)
     saved = list(trial.saved())
     if steps is not None:
-        saved = _evenly(saved, checked_count("steps", steps))
+        saved = _evenly(saved, checked_count("steps", steps, "a number of steps, 1 or more"))
     for one in saved:
         trial.go_on(one)
 
@@ -92,14 +93,16 @@ class _Trial:
     def go_on(self, saved: _Saved) -> None:
         """Resumes, twice in a row."""
         who = f"resumed from the state {saved.when}"
-        again = self._read_on(saved, who, save_after=len(self._rest(saved)) // 2)
+        again = self._read_on(saved, who, save_again=True)
         assert again is not None
-        self._read_on(again, f"{who}, and {again.when} a second time", save_after=None)
+        self._read_on(again, f"{who}, and {again.when} a second time", save_again=False)
 
-    def _read_on(self, saved: _Saved, who: str, save_after: int | None) -> _Saved | None:
-        """The rest of the epoch and the beginning of the next one; on the way, the state is saved again."""
-        due, again = copy.copy(self._rest(saved)), None
+    def _read_on(self, saved: _Saved, who: str, *, save_again: bool) -> _Saved | None:
+        """The rest of the epoch and the beginning of the next one; half way, the state is saved again."""
+        again = None
         with self._resumed(saved) as loader:
+            due = copy.copy(self._rest(saved, loader))
+            save_after = len(due) // 2 if save_again else None
             if save_after == 0:
                 again = self._save(loader, due, "after 0 more batches")
             for step, batch in enumerate(loader, 1):
@@ -124,9 +127,10 @@ class _Trial:
                 raise
             yield loader
 
-    def _rest(self, saved: _Saved) -> Due:
-        """At the very end of an epoch, a state leads to the next one."""
-        return saved.due if len(saved.due) else self._due(saved.due.epoch + 1)
+    def _rest(self, saved: _Saved, loader: Any) -> Due:
+        """At the very end of an epoch, a state leads to the next one, unless other shards have a batch left of it."""
+        others_have = _is_of_uneven_shards(saved.state) and loader.epoch == saved.due.epoch
+        return saved.due if len(saved.due) or others_have else self._due(saved.due.epoch + 1)
 
     def _due(self, epoch: int) -> Due:
         return Due(self._stream[epoch], epoch=epoch, in_order=self._in_order)
@@ -137,6 +141,11 @@ class _Trial:
             return _Saved(json.loads(json.dumps(state)), copy.copy(due), when)
         except (TypeError, ValueError) as error:
             raise AssertionError(f"the state {when} cannot be written as JSON: {error}") from error
+
+
+def _is_of_uneven_shards(state: Any) -> bool:
+    plan = state.get("plan") if isinstance(state, dict) else None
+    return isinstance(plan, dict) and plan.get("even_shards") is False
 
 
 def _evenly(saved: list[_Saved], count: int) -> list[_Saved]:

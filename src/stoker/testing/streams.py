@@ -45,9 +45,9 @@ class Due:
         """
         if not self._left:
             raise AssertionError(f"{who}: epoch {self.epoch} goes on after its last batch{self._recognized(batch)}")
-        for place in self._left[:1] if self._in_order else self._left:
-            if difference(batch, self._batches[place]) is None:
-                self._left.remove(place)
+        for position in self._left[:1] if self._in_order else self._left:
+            if difference(batch, self._batches[position]) is None:
+                self._left.remove(position)
                 return
         first = self._left[0]
         found = difference(batch, self._batches[first])
@@ -67,17 +67,17 @@ class Due:
             AssertionError: Something is still due.
         """
         if self._left:
-            places = ", ".join(map(str, self._left[:5])) + (", ..." if len(self._left) > 5 else "")
+            positions = ", ".join(map(str, self._left[:5])) + (", ..." if len(self._left) > 5 else "")
             raise AssertionError(
                 f"{who}: epoch {self.epoch} ended with {len(self._left)} of {len(self._batches)} batches lost: "
-                f"{'batch' if len(self._left) == 1 else 'batches'} {places}"
+                f"{'batch' if len(self._left) == 1 else 'batches'} {positions}"
             )
 
     def _recognized(self, batch: Any) -> str:
         """Which batch of this epoch it is, if any: that tells what became of the one that was due."""
-        for place, other in enumerate(self._batches):
+        for position, other in enumerate(self._batches):
             if difference(batch, other) is None:
-                if place not in self._left:
-                    return f". It is batch {place} of this epoch once more: that was delivered before"
-                return f". It is batch {place} of this epoch: those before it were lost, or come later"
+                if position not in self._left:
+                    return f". It is batch {position} of this epoch once more: that was delivered before"
+                return f". It is batch {position} of this epoch: those before it were lost, or come later"
         return ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from stoker.counts import checked_count
 from stoker.testing.faults import chaos
-from stoker.testing.makers import MakeLoader, Makers, checked_count
+from stoker.testing.makers import MakeLoader, Makers
 from stoker.testing.streams import Due, kept
 
 
@@ -27,7 +28,7 @@ def assert_survives(
         >>> from stoker.testing import assert_survives
         >>> assert_survives(lambda: stoker.Loader(np.arange(400), batch_size=8, shuffle=True, workers=2))
     """
-    epochs = checked_count("epochs", epochs)
+    epochs = checked_count("epochs", epochs, "a number of epochs, 1 or more")
     makers = Makers("worker_pids", "stats")
     with makers.loader(make_loader) as calm, makers.loader(make_loader) as rough:
         disturbed = chaos(rough, faults=faults, seed=seed)

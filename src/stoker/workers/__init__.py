@@ -4,8 +4,11 @@ Imports ``errors``, ``plan``, ``collate``, ``memory`` and ``sources``. Knows not
 are the engine's.
 """
 
-from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request, Site, Skipped
+from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request, Skipped, Timing
 from stoker.workers.options import Inline, Processes, Threads, Workers, workers_of
+from stoker.workers.site import Site
+from stoker.workers.snapshot import Snapshot
+from stoker.workers.transport import SlotTransport, Transport
 
 __all__ = [
     "Answer",
@@ -18,7 +21,11 @@ __all__ = [
     "Request",
     "Site",
     "Skipped",
+    "SlotTransport",
+    "Snapshot",
     "Threads",
+    "Timing",
+    "Transport",
     "Workers",
     "workers_of",
 ]

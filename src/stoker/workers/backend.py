@@ -1,22 +1,21 @@
 """What the engine and a place where workers live say to each other.
 
-The engine calls ``start``, ``send``, ``recall`` and ``wait`` from the consumer's thread only. ``send`` never blocks. A
-request that was sent comes back from ``wait`` just once: as an ``Answer``, or with its worker's ``Death``.
+The engine calls ``start``, ``send``, ``recall``, ``wait`` and ``news`` from one thread at a time. Only ``wait`` blocks,
+and whoever is interrupted in it has lost nothing. A request that was sent comes back in the ``news`` just once: as an
+``Answer``, or with its worker's ``Death``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from stoker.memory import Packed, Slots
+from stoker.memory import Packed
 from stoker.plan import Run
 from stoker.workers.progress import NOT_UP, nth_batch, phase
 
 
 class Request(NamedTuple):
-    """Make this run of a dataset of ``length``, write it into this slot, which has ``capacity`` bytes so far.
+    """Make this run of a dataset of ``length``, write it into this slot.
 
     ``left_out``: places within the batch (a run of one) whose samples are not to be touched. ``item``: what to work on,
     where there is no dataset but a stream of items.
@@ -26,7 +25,6 @@ class Request(NamedTuple):
     run: Run
     length: int
     slot: int
-    capacity: int
     left_out: tuple[int, ...] = ()
     item: Any = None
 
@@ -39,8 +37,24 @@ class Skipped(NamedTuple):
     traceback: str
 
 
+class Timing(NamedTuple):
+    """When a worker made a batch, in nanoseconds of ``perf_counter_ns``: a clock that all processes of a machine share.
+
+    Attributes:
+        free: It had nothing to do from then on. Of the later batches of a run: the same as ``began``.
+        began: It began with ``dataset[i]``.
+        fetched: The samples were there, and it began to collate them and to write them.
+        written: They lay in the slot.
+    """
+
+    free: int
+    began: int
+    fetched: int
+    written: int
+
+
 class Made(NamedTuple):
-    """One batch of the run lies in the slot. Times in nanoseconds: ``dataset[i]``, and collating and writing.
+    """One batch of the run lies in the slot.
 
     ``notes``: what the user should know, such as that a cache is full.
     """
@@ -49,8 +63,7 @@ class Made(NamedTuple):
     samples: int
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
-    fetching: int
-    writing: int
+    timing: Timing
 
 
 class Failed(NamedTuple):
@@ -60,13 +73,11 @@ class Failed(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A run is done: one result a batch. ``idle``: nanoseconds that the worker had waited for it."""
+    """A run is done: one result a batch."""
 
     worker: int
     ticket: int
     slot: int
-    capacity: int
-    idle: int
     results: list[Made | Failed]
 
 
@@ -79,7 +90,7 @@ class Death(NamedTuple):
         place: Where it was; see ``progress``.
         likely: Why, as far as one can tell, and what to change.
         stack: Where its code was, if it had time to say so.
-        haunted: Its code may still be running, and write into its slot: a thread, which can't be killed.
+        may_still_write: Its code may still be running, and write into its slot: a thread, which can't be killed.
     """
 
     worker: int
@@ -87,7 +98,7 @@ class Death(NamedTuple):
     place: int = NOT_UP
     likely: str = ""
     stack: str = ""
-    haunted: bool = False
+    may_still_write: bool = False
 
     @property
     def nth(self) -> int:
@@ -98,17 +109,6 @@ class Death(NamedTuple):
     def phase(self) -> str:
         """What it was doing where it was making no batch."""
         return phase(self.place)
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where a backend can be built, as often as it takes, once its job is packed; ``free`` lets go of the job.
-
-    To ``build`` it takes the slots, and a descriptor of the file that the job's store is in, if it has one of its own.
-    """
-
-    build: Callable[[Slots, int], Backend]
-    free: Callable[[], None] = lambda: None
 
 
 class Backend(Protocol):
@@ -123,26 +123,29 @@ class Backend(Protocol):
     def recall(self, worker: int) -> int | None:
         """Takes back a request that the worker has not begun: its ticket, or None where it has begun all."""
 
-    def wait(self, timeout: float | None) -> list[Answer | Death]:
-        """What has come since the last call; where that is nothing, waits so many seconds (None: for ever) for it."""
+    def wait(self, timeout: float | None) -> None:
+        """Until there may be news, or for so many seconds (None: for ever). An interrupt of it loses nothing."""
+
+    def news(self) -> list[Answer | Death]:
+        """What has come since the last call. Does not block."""
 
     def wake(self) -> None:
-        """Makes a ``wait`` that blocks return, with nothing. The only method that another thread may call."""
+        """Makes a ``wait`` that blocks return. The only method that another thread may call, also after ``close``."""
 
     def place(self, worker: int) -> int:
         """How far it is: a number that changes with each batch it begins. See ``progress``."""
 
     def end(self, worker: int, *, at_once: bool) -> None:
-        """Ends a worker that hangs: with time to say where its code is, or at once. ``wait`` tells of its death."""
+        """Ends a worker that hangs: with time to say where its code is, or at once. ``news`` tells of its death."""
 
     def pids(self) -> list[int]:
         """The processes of the workers that are up."""
 
-    def length(self, timeout: float | None) -> int | Death | None:
-        """The dataset's length, as worker 0 finds it, or a death on the way; None if it takes longer than that.
+    def length(self) -> int | Death | None:
+        """The dataset's length, as worker 0 finds it, or a death on the way; None: ``wait``, and ask again.
 
         No worker has been sent anything yet.
         """
 
     def close(self) -> None:
-        """Ends all workers and frees what they used. May be called twice."""
+        """Ends all workers and frees what they used. May be called twice, and again by who was interrupted in it."""

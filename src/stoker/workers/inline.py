@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
-from stoker.memory import Slots
 from stoker.workers.backend import Answer, Death, Request
 from stoker.workers.randomness import BorrowedGenerators
+from stoker.workers.transport import SlotTransport, Writer
 from stoker.workers.worker import Job, Worker
+
+_CTRL_C = (KeyboardInterrupt,)
 
 
 class InlineBackend:
     """One worker that works while it is waited for. Nobody is there to end it if it hangs."""
 
-    def __init__(self, job: Job, slots: Slots, store: int) -> None:
-        self._worker = Worker(0, job, slots, store, BorrowedGenerators(), [0], shared=True)
+    def __init__(self, job: Job, transport: SlotTransport, store: int) -> None:
+        self._place = [0]
+        writer = Writer(transport.slots, shared=True)
+        own = partial(Worker, 0, job, writer, store, BorrowedGenerators(), self._place)
+        self._new = partial(own, interrupts=_CTRL_C)
+        self._worker: Worker | None = None
+        self._keeps = job.open_store is not None
         self._queue: deque[Request] = deque()
+        self._answer: Answer | None = None  # to the first in the queue
 
     def start(self, worker: int) -> None:
         pass
@@ -24,18 +33,32 @@ class InlineBackend:
         self._queue.append(request)
 
     def recall(self, worker: int) -> int | None:
-        return self._queue.pop().ticket if self._queue else None
+        """But for the first, which may have been made already."""
+        return self._queue.pop().ticket if len(self._queue) > 1 else None
 
-    def wait(self, timeout: float | None) -> list[Answer | Death]:
-        if timeout == 0 or not self._queue:
+    def wait(self, timeout: float | None) -> None:
+        """Whoever is interrupted has the batch made again, from its beginning."""
+        if not self._queue or self._answer is not None:
+            return
+        try:
+            self._answer = self._made().run(self._queue[0])
+        except BaseException:
+            if self._keeps:  # its store was closed, since it may have been locked
+                self._worker = None
+            raise
+
+    def news(self) -> list[Answer | Death]:
+        answer, self._answer = self._answer, None
+        if answer is None:
             return []
-        return [self._worker.run(self._queue.popleft())]
+        self._queue.popleft()
+        return [answer]
 
     def wake(self) -> None:
         pass
 
     def place(self, worker: int) -> int:
-        return self._worker.place[0]
+        return self._place[0]
 
     def end(self, worker: int, *, at_once: bool) -> None:
         pass
@@ -43,9 +66,16 @@ class InlineBackend:
     def pids(self) -> list[int]:
         return []
 
-    def length(self, timeout: float | None) -> int:
-        return self._worker.length()
+    def length(self) -> int:
+        return self._made().length()
 
     def close(self) -> None:
         self._queue.clear()
-        self._worker.close()
+        if self._worker is not None:
+            self._worker.close()
+            self._worker.forget_dataset()
+
+    def _made(self) -> Worker:
+        if self._worker is None:
+            self._worker = self._new()
+        return self._worker

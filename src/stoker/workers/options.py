@@ -1,33 +1,48 @@
-"""Where workers live, as users say it: ``Inline()``, ``Threads(n)``, ``Processes(n, start=...)``, a number, "auto"."""
+"""Where workers live, as users say it: ``Inline()``, ``Threads(n)``, ``Processes(n, start=...)``, a number, "auto".
+
+Each kind says of itself what the other rooms of the house need to know, so that nobody asks which one it is:
+
+- ``n``: how many workers there are.
+- ``is_inline``: the consumer is the worker, so nothing is done ahead and nobody is there to end a hang.
+- ``makes_runs``: a request costs enough that batches which are quick to make are requested several at a time.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from stoker.workers.backend import Site
+from stoker.counts import checked_count
+from stoker.shadows import shadows_explained
 from stoker.workers.inline import InlineBackend
+from stoker.workers.site import OwnSite, Site
+from stoker.workers.snapshot import Attributes
 from stoker.workers.threads import ThreadsBackend
 from stoker.workers.worker import Job
 
 _STARTS = ("nursery", "fork", "spawn")
+_REMEDY = "the number of workers, 1 or more"
 
 
 @dataclass(frozen=True)
 class Inline:
-    """No workers: each batch is made in the consumer's own thread when it is asked for. For debugging and tests."""
+    """No workers: each batch is made in your own thread when you ask for it. For debugging and tests."""
 
-    n = 1
+    n: ClassVar[int] = 1
+    is_inline: ClassVar[bool] = True
+    makes_runs: ClassVar[bool] = False
 
     def prepare(self, job: Job) -> Site:
-        return Site(lambda slots, store: InlineBackend(job, slots, store))
+        _load_generators()
+        return OwnSite(job, InlineBackend)
 
 
 @dataclass(frozen=True)
 class Threads:
-    """``n`` threads of this process: for datasets that wait for a network or a disk, or release the GIL.
+    """``n`` worker threads in this process, for datasets that wait for a network or a disk, or release the GIL.
 
     Example:
         >>> import stoker
@@ -36,12 +51,15 @@ class Threads:
     """
 
     n: int
+    is_inline: ClassVar[bool] = False
+    makes_runs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_count("Threads", self.n)
+        object.__setattr__(self, "n", checked_count("n", self.n, _REMEDY, of="Threads"))
 
     def prepare(self, job: Job) -> Site:
-        return Site(lambda slots, store: ThreadsBackend(job, slots, store))
+        _load_generators()
+        return OwnSite(job, ThreadsBackend, Attributes)
 
 
 @dataclass(frozen=True)
@@ -49,12 +67,12 @@ class Processes:
     """``n`` worker processes.
 
     Args:
-        n: How many.
-        start: ``"nursery"``, forked from a clean helper process: safe and quick, the default. ``"fork"``, forked from
-            this very process: quickest, nothing is pickled, but unsafe where threads, CUDA or JAX run.
-            ``"spawn"``, a fresh interpreter each: slowest, shares nothing.
-        environments: With ``"spawn"``: a dict of environment variables for each worker, beside those of this process.
-            They are set before anything is imported, as ``CUDA_VISIBLE_DEVICES`` must be.
+        n: The number of processes.
+        start: How they are started. "nursery": forked from a clean helper process, which is safe and quick. "fork":
+            forked from this process, which is quickest and pickles nothing, but is unsafe if threads, CUDA or JAX run
+            in it. "spawn": each is a new interpreter, which is slowest and shares nothing.
+        environments: With start="spawn", a dict of environment variables for each worker, in addition to those of this
+            process. They are set before anything is imported, as ``CUDA_VISIBLE_DEVICES`` must be.
 
     Example:
         >>> import stoker
@@ -63,26 +81,29 @@ class Processes:
     """
 
     n: int
+    is_inline: ClassVar[bool] = False
+    makes_runs: ClassVar[bool] = True
     start: Literal["nursery", "fork", "spawn"] = "nursery"
     environments: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, hash=False)
 
     def __post_init__(self) -> None:
-        _check_count("Processes", self.n)
+        object.__setattr__(self, "n", checked_count("n", self.n, _REMEDY, of="Processes"))
         if self.start not in _STARTS:
-            raise ValueError(f"Processes(start={self.start!r}): write one of {', '.join(map(repr, _STARTS))}")
+            raise ValueError(f"Processes(start={self.start!r}): pass one of {', '.join(map(repr, _STARTS))}")
         if self.environments is not None:
             if self.start != "spawn":
                 raise ValueError(
-                    f"Processes(start={self.start!r}, environments=...): a forked worker has imports behind it that "
-                    f'may have read its variables. Write start="spawn"'
+                    f"Processes(start={self.start!r}, environments=...): a forked worker has imported modules "
+                    f'already, which may have read the variables. Pass start="spawn"'
                 )
             object.__setattr__(self, "environments", _checked_environments(self.environments, self.n))
 
     def prepare(self, job: Job) -> Site:
         """Pickles the job now, so that what can't travel is said before any process starts."""
-        from stoker.workers.processes import prepare  # when used: it is a quarter of what importing stoker costs
+        with shadows_explained():
+            from stoker.workers.processes import prepare  # when used: it is a quarter of what importing stoker costs
 
-        return prepare(self.start, job, self.environments or ())
+            return prepare(self.start, job, self.environments or ())
 
 
 Workers = Inline | Threads | Processes
@@ -97,42 +118,60 @@ def workers_of(workers: Any) -> Workers:
     if isinstance(workers, int) and not isinstance(workers, bool) and workers >= 0:
         return Processes(workers) if workers else Inline()
     raise ValueError(
-        f"workers={workers!r}: write a number of processes (0: none), 'auto', stoker.Inline(), stoker.Threads(n) "
+        f"workers={workers!r}: pass a number of processes (0: none), 'auto', stoker.Inline(), stoker.Threads(n) "
         f"or stoker.Processes(n)"
     )
 
 
-def usable_cores() -> int:
-    """Cores that this process may use: its affinity, and the limit of its cgroup where one is set."""
+def usable_cores(cgroups: str = "/sys/fs/cgroup") -> int:
+    """Cores that this process may use: its affinity, the limit of its cgroup where one is set, and of these its share.
+
+    torchrun and the like say in LOCAL_WORLD_SIZE how many processes of this machine share them.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        return cores if quota == "max" else max(1, min(cores, int(quota) // int(period)))
-    except (OSError, ValueError):
-        return cores
+    sharing = os.environ.get("LOCAL_WORLD_SIZE", "")
+    together = int(sharing) if sharing.isdecimal() else 1
+    return max(1, int(min(cores, _quota(cgroups))) // max(1, together))
 
 
-def _check_count(name: str, n: Any) -> None:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"{name}({n!r}): write the number of workers, 1 or more")
+def _quota(cgroups: str) -> float:
+    """Cores that the cgroup may use, whether it is of version 2 or 1."""
+    files = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
+    for names in files:
+        try:
+            quota, period = " ".join(_content(os.path.join(cgroups, name)) for name in names).split()
+            return math.inf if quota in ("max", "-1") else int(quota) / int(period)
+        except (OSError, ValueError, ZeroDivisionError):
+            continue
+    return math.inf
+
+
+def _content(path: str) -> str:
+    with open(path) as file:  # pathlib takes 5 ms to import
+        return file.read()
+
+
+def _load_generators() -> None:
+    """NumPy does when it first seeds them: in a thread, that would hang if the script is called ``secrets.py``."""
+    with shadows_explained():
+        import numpy.random  # noqa: F401
 
 
 def _checked_environments(environments: Any, n: int) -> tuple[dict[str, str], ...]:
     if isinstance(environments, str | bytes | Mapping) or not isinstance(environments, Sequence):
-        raise TypeError(f"Processes(environments={environments!r}): write a list of dicts, one for each worker")
+        raise TypeError(f"Processes(environments={environments!r}): pass a list of dicts, one for each worker")
     if len(environments) != n:
-        raise ValueError(f"Processes({n}, environments=[{len(environments)} in all]): write one dict for each worker")
+        raise ValueError(f"Processes({n}, environments=[{len(environments)} in all]): pass one dict for each worker")
     return tuple(_checked_variables(variables) for variables in environments)
 
 
 def _checked_variables(variables: Any) -> dict[str, str]:
     """Our own copy, so that it stays as it is."""
     if not isinstance(variables, Mapping):
-        raise TypeError(f"Processes(environments=[... {variables!r} ...]): write a dict of variables")
+        raise TypeError(f"Processes(environments=[... {variables!r} ...]): pass a dict of variables")
     for name, value in variables.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"Processes(environments=[... {{{name!r}: {value!r}}} ...]): write both as strings")
+            raise TypeError(f"Processes(environments=[... {{{name!r}: {value!r}}} ...]): pass both as strings")
         if not name or "=" in name or "\0" in name + value:
             raise ValueError(f"Processes(environments=[... {{{name!r}: {value!r}}} ...]): no variable can be that")
     return dict(variables)

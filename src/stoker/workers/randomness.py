@@ -1,9 +1,11 @@
 """Random numbers that belong to a batch: the same wherever, and however often, the batch is made.
 
 Before each batch, ``random``, ``numpy.random`` and torch's default generator are seeded from (seed, epoch, place of
-the batch). A worker process simply seeds its own generators. Inline, the user's generators are put back afterwards. In
-threads the generators are shared by all, so ``random`` and ``numpy.random`` get a generator a thread while thread
-workers exist; torch has no such seam, and draws from its default generator in threads are not reproducible.
+the batch); torch, where it is imported only in the middle of a batch, as soon as it is. A worker process simply seeds
+its own generators. Inline, the user's generators are put back afterwards. In threads the generators are shared by all,
+so the functions of ``random`` and ``numpy.random`` get a generator a thread while thread workers exist, in these
+modules and in all that have imported one by name; torch has no such seam, and draws from its default generator in
+threads are not reproducible.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from stoker.workers.late_imports import ImportWatch
+from stoker.workers.numpy_generator import NumpyGenerator
+
 _ALIASES = {
     "ranf": "random_sample",
     "sample": "random_sample",
@@ -25,13 +30,20 @@ _ALIASES = {
 _SEED_32 = 0xFFFFFFFF  # numpy's legacy generators take 32 bits
 
 
-def seed_generators(seed: int) -> None:
-    """Seeds this process's generators, for good."""
+def seed_generators(seed: int) -> bool:
+    """Seeds this process's generators, for good. Whether torch was among them: else it is not loaded."""
     random.seed(seed)
     np.random.seed(seed & _SEED_32)
-    torch = sys.modules.get("torch")
-    if torch is not None:  # manual_seed() itself looks for every kind of accelerator first, a hundred times slower
-        torch.default_generator.manual_seed(seed)
+    torch = _torch_generator()
+    if torch is None:
+        return False
+    torch.manual_seed(seed)  # torch.manual_seed() looks for every kind of accelerator first, a hundred times slower
+    return True
+
+
+def _torch_generator() -> Any:
+    """None where torch is not loaded, or another thread is just about to load it."""
+    return getattr(sys.modules.get("torch"), "default_generator", None)
 
 
 class Generators(Protocol):
@@ -47,44 +59,87 @@ class Generators(Protocol):
 class OwnGenerators:
     """Those of a process that is the worker's own."""
 
+    def __init__(self) -> None:
+        self._seed = 0
+        self._watch: ImportWatch | None = None
+
     def lent(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     def seed(self, seed: int) -> None:
-        seed_generators(seed)
+        self._seed = seed
+        if not seed_generators(seed) and self._watch is None:
+            self._watch = ImportWatch("torch", self._seed_torch)
+            self._watch.start()
+
+    def _seed_torch(self) -> None:
+        torch = _torch_generator()
+        if torch is not None:
+            torch.manual_seed(self._seed)
 
 
 class BorrowedGenerators:
     """The user's own, whose state is put back at the end."""
 
-    @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
-        torch = sys.modules.get("torch")
-        kept = random.getstate(), np.random.get_state(), torch and torch.default_generator.get_state()
+    def __init__(self) -> None:
+        self._seed = 0
+        self._watch: ImportWatch | None = None
+        self._random: Any = None  # the state to put back
+        self._numpy = NumpyGenerator()
+        self._torch: Any = None  # where torch is imported meanwhile, that which it begins with
+
+    def lent(self) -> contextlib.AbstractContextManager[None]:
+        return self
+
+    def __enter__(self) -> None:
+        self._random = random.getstate()
         try:
-            yield
-        finally:
-            random.setstate(kept[0])
-            np.random.set_state(kept[1])
-            if torch is not None and kept[2] is not None:
-                torch.default_generator.set_state(kept[2])
+            torch = _torch_generator()
+            if torch is not None:
+                self._torch = torch.get_state()
+            else:
+                self._watch = ImportWatch("torch", self._seed_torch)
+                self._watch.start()
+            self._numpy.put_aside()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+        random.setstate(self._random)
+        self._numpy.put_back()
+        if self._torch is not None:
+            _torch_generator().set_state(self._torch)
+            self._torch = None
 
     def seed(self, seed: int) -> None:
+        self._seed = seed
         seed_generators(seed)
+
+    def _seed_torch(self) -> None:
+        torch = _torch_generator()
+        if torch is not None:
+            self._torch = torch.get_state()
+            torch.manual_seed(self._seed)
 
 
 class ThreadGenerators:
     """Gives each worker thread its own ``random`` and ``numpy.random`` while any loader has worker threads.
 
     The functions of these modules are methods of one hidden generator. They are replaced by functions that call the
-    thread's own generator where there is one, and the hidden one everywhere else.
+    thread's own generator where there is one, and the hidden one everywhere else: in every module that has one, so also
+    where it says ``from random import random``. Who holds one elsewhere (in an attribute, a default argument)
+    draws from the hidden generator.
     """
 
     def __init__(self) -> None:
         self._own = threading.local()
         self._users = 0
         self._lock = threading.Lock()
-        self._replaced: list[tuple[ModuleType, str, Any]] = []
+        self._replaced: list[tuple[dict[str, Any], str, Any, Any]] = []  # where, which, what was there, what is now
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
@@ -106,23 +161,40 @@ class ThreadGenerators:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._replace(random, "random", random.Random)
-                self._replace(np.random, "numpy", np.random.RandomState)
+                functions = {
+                    **self._functions(random, "random", random.Random),
+                    **self._functions(np.random, "numpy", np.random.RandomState),
+                }
+                self._replace({id(original): (original, draw) for original, draw in functions.values()})
 
     def uninstall(self) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                for module, name, function in self._replaced:
-                    setattr(module, name, function)
+                for names, name, original, draw in self._replaced:
+                    if names.get(name) is draw:  # else somebody has put something else there
+                        names[name] = original
                 self._replaced.clear()
 
-    def _replace(self, module: ModuleType, attribute: str, generator: type) -> None:
-        for name, function in list(vars(module).items()):
+    def _functions(self, module: ModuleType, attribute: str, generator: type) -> dict[str, tuple[Any, Any]]:
+        """Each function of that module that draws from its hidden generator, and what to put in its place."""
+        found = {}
+        for name, function in vars(module).items():
             method = name if hasattr(generator, name) else _ALIASES.get(name, name)
             if name[0] != "_" and not isinstance(function, type) and callable(getattr(generator, method, None)):
-                self._replaced.append((module, name, function))
-                setattr(module, name, self._dispatching(attribute, method, function))
+                found[f"{attribute}.{name}"] = function, self._dispatching(attribute, method, function)
+        return found
+
+    def _replace(self, functions: dict[int, tuple[Any, Any]]) -> None:
+        known = functions.keys()
+        for names in _namespaces():
+            if known.isdisjoint(map(id, list(names.values()))):  # so it is done with most in no time
+                continue
+            for name, value in list(names.items()):
+                if id(value) in functions:
+                    original, draw = functions[id(value)]
+                    names[name] = draw
+                    self._replaced.append((names, name, original, draw))
 
     def _dispatching(self, attribute: str, method: str, original: Any) -> Any:
         own = self._own
@@ -134,6 +206,15 @@ class ThreadGenerators:
 
         draw.__name__, draw.__doc__ = original.__name__, original.__doc__
         return draw
+
+
+def _namespaces() -> Iterator[dict[str, Any]]:
+    """The globals of all modules that are loaded, and none that would only be loaded by looking at it."""
+    for module in list(sys.modules.values()):
+        with contextlib.suppress(AttributeError):
+            names = object.__getattribute__(module, "__dict__")
+            if type(names) is dict:
+                yield names
 
 
 THREAD_GENERATORS = ThreadGenerators()  # one a process, as the modules it stands in for are

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from stoker.collate import collate
-from stoker.memory import Encoder, Slot, Slots
-from stoker.plan import Batch, Plan
+from stoker.collation import collate
+from stoker.errors import add_note
+from stoker.plan import Batch, Numbering, Plan
 from stoker.sources import Fetched, Indexed, IndexedSource, ItemSource, SampleError, Work
 from stoker.stores import OpenStore, Store
-from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
-from stoker.workers.failure import error_line
+from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
+from stoker.workers.failure import error_line, ordinary, story
 from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch, waited
 from stoker.workers.randomness import Generators
-
-_ALIGN = 64  # where the next batch of a run may begin
+from stoker.workers.transport import Writer
 
 
 @dataclass(frozen=True)
@@ -28,10 +25,11 @@ class Job:
     """All that a worker needs to know; it travels once. ``plan.length`` is the worker's own business."""
 
     source: IndexedSource | ItemSource
-    plan: Plan
+    plan: Plan | Numbering
     collate: Callable[[list[Any]], Any] | None
     skip_errors: bool
     open_store: OpenStore | None = None
+    init: Callable[[], object] | None = None  # called in each worker before all else
 
 
 class Worker:
@@ -40,49 +38,64 @@ class Worker:
     Args:
         number: Its own.
         job: What to do.
-        slots: Where to write.
+        writer: Of results.
         store: A descriptor of the file that the job's store is in, if it has one of its own.
         generators: That its code draws from.
         place: Where to note how far it is.
-        shared: It lives in the consumer's process.
+        interrupts: What is no error of the user's code but comes from outside: Ctrl-C, in the consumer's own thread.
     """
 
     def __init__(
-        self, number: int, job: Job, slots: Slots, store: int, generators: Generators, place: Place, *, shared: bool
+        self,
+        number: int,
+        job: Job,
+        writer: Writer,
+        store: int,
+        generators: Generators,
+        place: Place,
+        *,
+        interrupts: tuple[type[BaseException], ...] = (),
     ) -> None:
         self.number = number
         self.place = place
         self._job = job
-        self._slots = slots
+        self._writer = writer
         self._generators = generators
-        self._encoder = Encoder(shared=shared)
-        self._opened: tuple[Indexed | Work, Plan] | None = None
+        self._interrupts = interrupts
+        self._opened: tuple[Indexed | Work, Plan | Numbering] | None = None
         self._store_file = store
         self._store: Store | None = None
         self._notes: list[str] = []
         self._refusal: Exception | None = None
-        self._last_end = perf_counter_ns()
+        self._free_at = 0  # when it was ready for the next run; 0 within one
 
     def length(self) -> int:
         return self.open()[0].length
 
-    def open(self, expected: int | None = None) -> tuple[Indexed | Work, Plan]:
+    def open(self, expected: int | None = None) -> tuple[Indexed | Work, Plan | Numbering]:
         """The dataset, made when first needed. One that can't be made is not tried again."""
         if self._refusal is not None:
             raise self._refusal
         if self._opened is None:
             self.place[0] = MAKING_THE_DATASET
+            what = "init raised it, before the dataset was made"
             try:
+                if self._job.init is not None:
+                    self._job.init()
+                what = "the dataset could not be made"
                 dataset = self._job.source.open()
-            except Exception as error:
-                error.add_note("stoker: the dataset could not be made")
-                self._refusal = error
+            except self._interrupts:
                 raise
-            plan = dataclasses.replace(self._job.plan, length=dataset.length)
-            if self._job.open_store is not None and dataset.length:
+            except BaseException as error:
+                add_note(error, f"stoker: {what}")
+                self._refusal = ordinary(error)
+                raise self._refusal from self._refusal.__cause__
+            plan = self._job.plan.of_length(dataset.length)
+            if self._job.open_store is not None and isinstance(plan, Plan) and dataset.length:
                 copies = self._job.collate is not None  # which may write into its samples
                 self._store = self._job.open_store(plan, self._store_file, copies=copies, tell=self._notes.append)
             self._opened = dataset, plan
+            self._free_at = perf_counter_ns()
         if expected is not None and expected != self._opened[0].length:
             raise ValueError(
                 f"the dataset has {self._opened[0].length} samples in worker {self.number} but {expected} in the plan: "
@@ -100,55 +113,58 @@ class Worker:
         if self._store is not None:
             self._store.close()
 
+    def forget_dataset(self) -> None:
+        """At the end, in the thread that has made it: what the dataset holds may be of use, and end, only there."""
+        self._opened = None
+
     def run(self, request: Request) -> Answer:
         """Makes every batch of the run; one that fails does not keep the others from being made."""
-        idle = perf_counter_ns() - self._last_end
-        slot = self._slots.get(request.slot, request.capacity)
+        self._writer.begin(request.slot)
         results: list[Made | Failed] = []
-        end = 0
-        for nth, start in enumerate(request.run.rounds, 1):
+        for place, start in enumerate(request.run.positions, 1):
             try:
                 dataset, plan = self.open(request.length)
-                if isinstance(dataset, Work):
-                    dataset = dataset.on(request.item)
-                self.place[0] = at_batch(request.ticket, nth)
+                dataset = dataset.on(request.item)
+                self.place[0] = at_batch(request.ticket, place)
                 batch = plan.batch(request.run.epoch, start)
-                made = self._make(dataset, plan, batch, request.left_out, slot, -(-end // _ALIGN) * _ALIGN)
-                end = made.packed.end
+                made = self._make(dataset, plan, batch, request.left_out)
+                self._writer.keep(made.packed)
                 results.append(made)
-            except KeyboardInterrupt:  # inline, it is the consumer's own, and may have come while a store was locked
+            except self._interrupts:  # it may have come while a store was locked
                 self.close()
                 raise
             except BaseException as error:
-                error.add_note(f"stoker: in worker {self.number}, epoch {request.run.epoch}, round {start}")
+                what = self._job.source.unit_name(request.run.epoch, start // self._job.plan.stride)
+                add_note(error, f"stoker: in worker {self.number}, {what}")
                 results.append(Failed(error))
-        self._last_end = perf_counter_ns()
-        return Answer(self.number, request.ticket, request.slot, slot.capacity, idle, results)
+        self._free_at = perf_counter_ns()
+        try:
+            return Answer(self.number, request.ticket, request.slot, results)
+        finally:
+            del results  # an error in it holds this frame
 
-    def _make(
-        self, dataset: Indexed | Work, plan: Plan, batch: Batch, left_out: Sequence[int], slot: Slot, offset: int
-    ) -> Made:
-        begin = perf_counter_ns()
+    def _make(self, dataset: Indexed | Work, plan: Plan | Numbering, batch: Batch, left_out: Sequence[int]) -> Made:
+        began = perf_counter_ns()
+        free, self._free_at = self._free_at or began, 0
         indices = _without(left_out, plan.indices(batch))
         store, generators = self._store, self._generators
         with generators.lent():
             if store is None or not indices:  # of which all were left out
-                own_seed = dataset.seed if isinstance(dataset, Work) else None
-                generators.seed(plan.batch_seed(batch) if own_seed is None else own_seed)
+                generators.seed(plan.batch_seed(batch) if dataset.seed is None else dataset.seed)
                 fetched = self._fetch(dataset, indices)
                 fetched_at = perf_counter_ns()
-                packed = self._encoder.encode(self._collate(fetched), slot, offset)
+                packed = self._writer.write(self._collate(fetched))
             else:
                 keys, is_sound = _without(left_out, store.keys(batch, plan.indices(batch))), False
                 while not is_sound:
                     fetched = self._fetch_kept(store, dataset, batch.epoch, keys, indices)
                     fetched_at = perf_counter_ns()
                     generators.seed(plan.batch_seed(batch))
-                    packed = self._encoder.encode(self._collate(fetched), slot, offset)
+                    packed = self._writer.write(self._collate(fetched))
                     is_sound = store.finish(batch.epoch, keys)
-        writing = perf_counter_ns() - fetched_at
+        timing = Timing(free, began, fetched_at, perf_counter_ns())
         skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
-        return Made(packed, len(fetched.samples), skipped, self._noted(), fetched_at - begin, writing)
+        return Made(packed, len(fetched.samples), skipped, self._noted(), timing)
 
     def _noted(self) -> tuple[str, ...]:
         if not self._notes:
@@ -168,7 +184,9 @@ class Worker:
             self._generators.seed(store.seed_of(epoch, index))
             try:
                 return dataset.sample(index)
-            except (Exception, SystemExit) as error:
+            except self._interrupts:
+                raise
+            except BaseException as error:
                 if not self._job.skip_errors:
                     raise
                 return SampleError(index, error)
@@ -193,7 +211,9 @@ class Worker:
     def _fetch(self, dataset: Indexed | Work, indices: Sequence[int]) -> Fetched:
         if not indices:  # all were left out
             return Fetched([], [], [])
-        return dataset.fetch_skipping(indices) if self._job.skip_errors else dataset.fetch(indices)
+        if self._job.skip_errors:
+            return dataset.fetch_skipping(indices, self._interrupts)
+        return dataset.fetch(indices)
 
     def _collate(self, fetched: Fetched) -> Any:
         samples = fetched.samples
@@ -205,9 +225,11 @@ class Worker:
             if self._job.collate is None:
                 return collate(samples, fetched.indices)
             return self._job.collate(list(samples))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             first, last = fetched.indices[0], fetched.indices[-1]
-            error.add_note(f"stoker: collating samples {first} ... {last} ({len(samples)} in all) raised it")
+            add_note(error, f"stoker: collating samples {first} ... {last} ({len(samples)} in all) raised it")
             raise
 
 
@@ -218,4 +240,4 @@ def _without(places: Sequence[int], values: Sequence[int]) -> Sequence[int]:
 def _told(skipped: SampleError) -> Skipped:
     """As text: the error itself would hold its frames, and with them a slot, and could not travel."""
     index, error = skipped
-    return Skipped(index, error_line(error), "".join(traceback.format_exception(error)))
+    return Skipped(index, error_line(error), story(error))

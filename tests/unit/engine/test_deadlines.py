@@ -6,6 +6,7 @@ import pytest
 
 from stoker.engine import deadlines
 from stoker.engine.deadlines import Deadlines
+from stoker.workers import Death
 from stoker.workers.progress import at_batch, is_waiting, nth_batch, waited
 
 TIMEOUT = 2.0
@@ -33,7 +34,7 @@ class Bench:
     def after(self, seconds: float) -> list[int]:
         """Looks at the workers whenever it is time to, for so long. Those that were to be ended."""
         end, ended = self.now + seconds, []
-        while (left := self.deadlines.left()) is not None and self.now + left <= end:
+        while (left := self.deadlines.within(None)) is not None and self.now + left <= end:
             self.now += left
             ended += [worker for worker, _ in self.deadlines.overdue()]
         self.now = end
@@ -70,7 +71,7 @@ def test_who_waits_has_all_its_time_once_the_wait_is_over(bench):
     bench.begin(0, 1)
     bench.tick(1)
     assert bench.after(2.5) == [0]
-    bench.deadlines.died(0)
+    bench.deadlines.judged(Death(0, "SIGKILL (-9)"))
     bench.tick(1)
     assert bench.after(1.9) == []
     assert bench.after(2.2) == [1]
@@ -104,3 +105,24 @@ def test_a_place_tells_the_batch_and_whether_it_waits():
         assert place >> 24 == 2**30
         place = waited(place)
     assert not is_waiting(-1)
+
+
+def test_nobody_is_waited_for_longer_than_until_the_next_look(bench):
+    assert bench.deadlines.within(None) is None
+    assert bench.deadlines.within(7.0) == 7.0
+    bench.begin(0)
+    assert bench.deadlines.within(None) == pytest.approx(TIMEOUT)
+    assert bench.deadlines.within(0.5) == 0.5
+    bench.now += 50
+    assert bench.deadlines.within(7.0) == 0.0
+
+
+def test_a_worker_that_was_ended_for_taking_too_long_is_told_from_one_that_died(bench):
+    bench.begin(0, 1)
+    bench.tick(1)
+    assert bench.after(2.5) == [0]
+    assert bench.deadlines.judged(Death(1, "SIGKILL (-9)")).cause == "SIGKILL (-9)"
+    hung = bench.deadlines.judged(Death(0, "SIGUSR1 (-10)", place=at_batch(0, 1)))
+    assert hung.cause == "a timeout: it took more than 2 s"
+    assert hung.likely == "it hangs"
+    assert bench.deadlines.judged(Death(0, "SIGKILL (-9)")).cause == "SIGKILL (-9)"

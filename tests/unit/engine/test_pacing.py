@@ -22,7 +22,7 @@ def test_slow_or_big_batches_are_made_singly():
 
 
 def test_quick_and_small_batches_are_made_several_at_a_time():
-    assert settled(cost_ns=100_000, nbytes=1000) == 15
+    assert settled(cost_ns=100_000, nbytes=1000) == 30
     assert settled(cost_ns=1000, nbytes=2**20) == 3
     assert settled(cost_ns=1000, nbytes=2**20, most=2) == 2
 

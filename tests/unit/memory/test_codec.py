@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from stoker import ShippingError
-from stoker.collate import Objects
-from stoker.collate.tree import flatten
+from stoker.collation import Objects
+from stoker.collation.tree import flatten
 from stoker.memory import Decoder, Encoder, Leases, Slots
 from tests.datasets import Pair, Record
 

@@ -8,9 +8,10 @@ import os
 import numpy as np
 import pytest
 
-from stoker.memory import Leases, Segment, Slots, anonymous
+from stoker.memory import Leases, Segment, Slots, anonymous, mappings_left
 from stoker.memory.anonymous import allocate, anonymous_file
-from stoker.memory.mapping import Mapping
+from stoker.memory.mapping import MappedFile
+from tests.lifecycle.storms import Storm
 
 
 def maps() -> int:
@@ -27,7 +28,7 @@ def test_memory_is_shared_by_descriptor_with_and_without_memfd(memfd):
     """The way for systems without memfd_create is tested by forcing it."""
     fd = anonymous_file(memfd=memfd)
     allocate(fd, 8192, 4096)
-    one, two = Mapping(fd, 4096, 8192), Mapping(fd, 4096, 8192)
+    one, two = MappedFile(fd, 4096, 8192), MappedFile(fd, 4096, 8192)
     os.close(fd)
     one.bytes[:] = 7
     assert (two.bytes == 7).all()
@@ -37,7 +38,7 @@ def test_a_mapping_holds_no_descriptor_and_lives_as_long_as_its_arrays():
     before = maps(), descriptors()
     fd = anonymous_file()
     allocate(fd, 0, 4096)
-    mapping = Mapping(fd, 4096)
+    mapping = MappedFile(fd, 4096)
     os.close(fd)
     assert descriptors() == before[1]
     view = mapping.bytes[5:10]
@@ -48,6 +49,18 @@ def test_a_mapping_holds_no_descriptor_and_lives_as_long_as_its_arrays():
     del view
     gc.collect()
     assert maps() == before[0]
+
+
+def test_a_mapping_is_unmapped_whatever_interrupts_its_making_or_its_end():
+    before = maps(), mappings_left()
+    fd = anonymous_file()
+    allocate(fd, 0, 4096)
+    with Storm().every(0.0002) as storm:
+        while storm.count < 300:
+            storm.all_of((MappedFile(fd, 4096).size for _ in range(100)), int)
+    os.close(fd)
+    gc.collect()
+    assert (maps(), mappings_left()) == before
 
 
 def test_no_room_is_an_error_that_says_what_to_change(monkeypatch):
@@ -171,3 +184,36 @@ def test_memory_that_is_not_a_block_of_its_own_is_left_alone(kind, tmp_path):
     assert abs(private - anonymous_kilobytes()) < 8 * 1024
     assert (np.frombuffer(segment.read()[0], np.uint8) == 1).all()
     segment.close()
+
+
+def test_the_descriptor_stays_open_while_a_thread_has_borrowed_the_slots():
+    slots = Slots.create()
+    fd = slots.fd
+    assert slots.borrow("one")
+    assert slots.borrow("other")
+    slots.close()
+    slots.give_back("one")
+    os.fstat(fd)
+    assert not slots.borrow("late")
+    os.fstat(fd)
+    slots.give_back("other")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+    slots.close()
+
+
+def test_a_root_that_was_only_offered_does_not_count():
+    """Whoever is interrupted between making it and handing it out makes another one."""
+    slots, leases = Slots.create(), Leases()
+    mapping = slots.get(0, 4096).reserve(100)
+    leases.open(0, 1)
+    root, lease = leases.offer(0, mapping, 0, 100)
+    del root, lease
+    assert leases.free() == []
+    root, lease = leases.offer(0, mapping, 0, 100)
+    lease.slot = 0
+    assert leases.free() == []
+    del root
+    assert leases.free() == [0]
+    del mapping, lease
+    slots.close()

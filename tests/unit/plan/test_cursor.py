@@ -21,7 +21,7 @@ def test_in_order_the_cursor_is_a_position(plan: Plan) -> None:
     while waiting:
         assert list(cursor.remaining(plan)) == waiting
         assert not cursor.at_end(plan)
-        assert cursor.position == waiting[0].round
+        assert cursor.position == waiting[0].position
         cursor.deliver(waiting.pop(0), plan)
         assert not cursor.taken
     assert cursor.at_end(plan)
@@ -47,7 +47,7 @@ def test_remaining_is_of_the_moment_it_was_asked() -> None:
     remaining = cursor.remaining(plan)
     cursor.deliver(plan.batch(0, 0), plan)
     cursor.deliver(plan.batch(0, 6), plan)
-    assert [batch.round for batch in remaining] == [0, 2, 4, 6, 8]
+    assert [batch.position for batch in remaining] == [0, 2, 4, 6, 8]
 
 
 def test_the_next_epoch_begins_at_its_start() -> None:

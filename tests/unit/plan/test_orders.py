@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.plan import Nearby, Order, Sequential, Shuffled
-from stoker.plan.order import Chunked
+from stoker.plan.order import Buffered
 
 keys = st.integers(0, 2**64 - 1)
 
@@ -16,7 +16,7 @@ def orders(draw: st.DrawFn) -> tuple[int, Order]:
     n, key = draw(st.one_of(st.integers(0, 600), st.integers(0, 12_000))), draw(keys)
     window = draw(st.one_of(st.integers(1, 60), st.integers(1, 13_000)))
     shuffled, nearby = Shuffled(n, key), Nearby(n, window, key)
-    kinds: list[Order] = [Sequential(n), shuffled, nearby, Chunked(n, shuffled), Chunked(n, nearby)]
+    kinds: list[Order] = [Sequential(n), shuffled, nearby, Buffered(n, shuffled), Buffered(n, nearby)]
     return n, draw(st.sampled_from(kinds))
 
 
@@ -56,7 +56,7 @@ def test_indices_are_python_ints() -> None:
         Shuffled(5000, 1),
         Nearby(9000, 5000, 1),
         Nearby(5000, 20, 1),
-        Chunked(50, Shuffled(50, 1)),
+        Buffered(50, Shuffled(50, 1)),
     ):
         found = order.indices(2, 50)
         assert type(found) is list
@@ -64,7 +64,7 @@ def test_indices_are_python_ints() -> None:
 
 
 def test_a_caller_may_change_the_list_it_got() -> None:
-    order = Chunked(1000, Shuffled(1000, 1))
+    order = Buffered(1000, Shuffled(1000, 1))
     before = order.indices(0, 32)
     order.indices(0, 32).clear()
     assert order.indices(0, 32) == before
@@ -76,7 +76,7 @@ def test_keys_and_orders_differ() -> None:
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 3), (4, 3), (8, 11)])
-@pytest.mark.parametrize("order", [Sequential(10), Shuffled(10, 1), Nearby(10, 3, 1), Chunked(10, Shuffled(10, 1))])
+@pytest.mark.parametrize("order", [Sequential(10), Shuffled(10, 1), Nearby(10, 3, 1), Buffered(10, Shuffled(10, 1))])
 def test_positions_out_of_range_are_refused(order: Order, start: int, stop: int) -> None:
     with pytest.raises(ValueError, match=f"positions {start} to {stop} are not within an epoch of 10"):
         order.indices(start, stop)

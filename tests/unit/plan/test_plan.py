@@ -1,4 +1,5 @@
 import pickle
+import sys
 import time
 import tracemalloc
 from typing import Any
@@ -39,11 +40,11 @@ def test_an_epoch_is_its_order_cut_into_batches(plan: Plan, epoch: int) -> None:
 @given(plans, st.integers(0, 600))
 def test_rounds_may_be_counted_from_any_position(plan: Plan, position: int) -> None:
     batches = list(plan.batches(1, position))
-    assert [b.round for b in batches] == [b.start for b in batches]
+    assert [b.position for b in batches] == [b.start for b in batches]
     assert sum(b.stop - b.start for b in batches) <= max(plan.length - position, 0)
     if batches:
         assert batches[0].start == position
-        assert plan.is_over(plan.next_position(batches[-1].round))
+        assert plan.is_over(plan.next_position(batches[-1].position))
     else:
         assert plan.is_over(position)
 
@@ -51,7 +52,7 @@ def test_rounds_may_be_counted_from_any_position(plan: Plan, position: int) -> N
 def test_without_shuffle_indices_are_a_range() -> None:
     plan = Plan(10, 4)
     assert plan.indices(plan.batch(0, 4)) == range(4, 8)
-    assert plan.batch(0, 8) == Batch(epoch=0, start=8, stop=10, round=8)
+    assert plan.batch(0, 8) == Batch(epoch=0, start=8, stop=10, position=8)
 
 
 def test_epochs_and_seeds_give_other_orders_and_the_same_one_again() -> None:
@@ -134,29 +135,36 @@ def test_a_billion_samples_start_at_once_and_take_no_memory(shuffle: bool | int,
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"length": -1}, ValueError, "length is -1: write the number of samples, 0 or more"),
+        ({"length": -1}, ValueError, "length is -1: pass the number of samples, 0 or more"),
         ({"length": 2.0}, TypeError, "length is 2.0, a float and not an int"),
         ({"length": True}, TypeError, "length is True, a bool and not an int"),
-        ({"batch_size": 0}, ValueError, "batch_size is 0: write 1 or more, or None for single samples"),
+        ({"batch_size": 0}, ValueError, "batch_size is 0: pass 1 or more, or None for single samples"),
         ({"batch_size": "4"}, TypeError, "batch_size is '4', a str and not an int"),
         ({"batch_size": True}, TypeError, "batch_size is True, a bool and not an int"),
-        ({"shuffle": 0}, ValueError, "shuffle is 0: write True, False, or a window of 1 or more samples"),
+        ({"shuffle": 0}, ValueError, "shuffle is 0: pass True, False, or a window of 1 or more samples"),
         ({"shuffle": -4}, ValueError, "shuffle is -4"),
         ({"shuffle": None}, TypeError, "shuffle is None"),
         ({"shuffle": 0.5}, TypeError, "shuffle is 0.5, a float"),
-        ({"seed": 1.5}, TypeError, "seed is 1.5, a float and not an int: write any int"),
+        ({"seed": 1.5}, TypeError, "seed is 1.5, a float and not an int: pass any int"),
         ({"seed": True}, TypeError, "seed is True, a bool"),
         ({"seed": None}, TypeError, "seed is None"),
-        ({"drop_last": 1}, TypeError, "drop_last is 1: write True or False"),
+        ({"seed": 2**5000}, ValueError, "the seed has 5001 bits: pass an int of 4096 bits at most"),
+        ({"length": 10**5000}, ValueError, "length is an int of 16610 bits, and 9223372036854775807 is the largest"),
+        ({"length": 2**62 + 1, "shuffle": True}, ValueError, "shuffled, is too long: 4611686018427387904 in all"),
+        ({"length": 2**62, "times": 2}, ValueError, "used 2 times, is too long"),
+        ({"batch_size": 2**63}, ValueError, "batch_size is an int of 64 bits"),
+        ({"batch_size": 2**62, "shard": (0, 2)}, ValueError, "batches of 4611686018427387904 samples on 2 shards are"),
+        ({"shard": (0, 2**64)}, ValueError, "the shard count is an int of 65 bits"),
+        ({"drop_last": 1}, TypeError, "drop_last is 1: pass True or False"),
         (
             {"shard": (3, 2)},
             ValueError,
-            "shard index 3 is out of range for 2 shards: write shard=(index, count) with 0 <= index < count",
+            "shard index 3 is out of range for 2 shards: pass shard=(index, count) with 0 <= index < count",
         ),
-        ({"shard": (-1, 1)}, ValueError, "shard index -1 is out of range for 1 shard: write"),
+        ({"shard": (-1, 1)}, ValueError, "shard index -1 is out of range for 1 shard: pass"),
         ({"shard": (0, 0)}, ValueError, "the shard count is 0"),
-        ({"shard": 2}, TypeError, "shard is 2: write shard=(index, count)"),
-        ({"shard": (1, 2, 3)}, TypeError, "shard is (1, 2, 3): write shard=(index, count)"),
+        ({"shard": 2}, TypeError, "shard is 2: pass shard=(index, count)"),
+        ({"shard": (1, 2, 3)}, TypeError, "shard is (1, 2, 3): pass shard=(index, count)"),
         ({"shard": (0, 1.0)}, TypeError, "the shard count is 1.0, a float"),
         ({"shard": (False, 1)}, TypeError, "the shard index is False, a bool"),
     ],
@@ -165,3 +173,12 @@ def test_bad_arguments_say_what_to_write(arguments: dict[str, Any], error: type[
     with pytest.raises(error) as caught:
         Plan(**{"length": 10, "batch_size": 4, **arguments})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("shuffle", [False, sys.maxsize])
+def test_the_largest_numbers_will_do(shuffle: bool | int) -> None:
+    """``sys.maxsize`` is how people say "all", and a ``__len__`` that it has no end."""
+    plan = Plan(100, sys.maxsize, shuffle)
+    assert sorted(plan.indices(plan.batch(0, 0))) == list(range(100))
+    endless = Plan(sys.maxsize, 4, seed=2**4095)
+    assert list(endless.indices(endless.batch(0, 40))) == [40, 41, 42, 43]

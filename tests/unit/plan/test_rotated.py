@@ -212,7 +212,7 @@ def test_any_batch_alone_is_the_same_as_in_its_epoch(case: Case, chance: Any) ->
     places = list(range(len(batches)))
     chance.shuffle(places)
     for place in places:
-        assert list(plan.indices(plan.batch(1, batches[place].round))) == wanted[place]
+        assert list(plan.indices(plan.batch(1, batches[place].position))) == wanted[place]
     cut = chance.randrange(len(batches) + 1)
     assert used_from(plan, cut * plan.stride) == wanted[cut:]
 
@@ -253,9 +253,9 @@ def test_a_billion_samples_cost_nothing(shuffle: bool | int, size: int | None) -
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"times": 0}, "times is 0: write how often each sample is used, 1 or more"),
+        ({"times": 0}, "times is 0: pass how often each sample is used, 1 or more"),
         ({"times": 2.0}, "times is 2.0, a float and not an int"),
-        ({"rotating": 0}, "rotating is 0: write a number of samples"),
+        ({"rotating": 0}, "rotating is 0: pass a number of samples"),
         ({"rotating": True}, "rotating is True"),
     ],
 )

@@ -27,7 +27,7 @@ def positions(batches: tuple[Batch, ...]) -> list[int]:
 def test_every_round_is_the_next_piece_of_the_global_order(length: int, size: int, shards: int) -> None:
     at = 0
     for batches in rounds(family(length, size, shards), 0):
-        assert {batch.round for batch in batches} == {at}
+        assert {batch.position for batch in batches} == {at}
         found = positions(batches)
         rest = length - at
         if rest >= shards:  # nothing repeated

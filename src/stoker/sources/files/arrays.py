@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from stoker.sources.files.columns import Array, Columns
+from stoker.sources.files.columns import Columns
 from stoker.sources.files.opening import ending, open_file, open_pieces
-from stoker.sources.files.place import Place
+from stoker.sources.files.parts import CannotCut, Cut, Limits, Part, cut_rows
+from stoker.sources.files.ragged import Array
+from stoker.sources.files.ranges import read_range
+from stoker.sources.files.read_context import ReadContext
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_HEADER_BYTES = 1 << 16  # that are read at once; a header is seldom longer than 128
 _ZIP_END_BYTES = 22  # of the record that ends an archive, without a comment
 
 
-def read_npy(path: str, place: Place) -> Columns:
+def read_npy(path: str, context: ReadContext) -> Columns:
     """The rows of one array."""
     with open_file(path) as file:
         array = parse_npy(file)
@@ -26,26 +31,26 @@ def read_npy(path: str, place: Place) -> Columns:
     return Columns({None: array})
 
 
-def read_npz(path: str, place: Place) -> Columns:
+def read_npz(path: str, context: ReadContext) -> Columns:
     """A column for each array."""
     with open_file(path) as file, _archive(io.BytesIO(file.read())) as archive:
-        return Columns({name: parse_npy(io.BytesIO(archive.read(at))) for name, at in _members(archive, place)})
+        return Columns({name: parse_npy(io.BytesIO(archive.read(at))) for name, at in _members(archive, context)})
 
 
-def count_npy(path: str, place: Place) -> int:
+def count_npy(path: str, context: ReadContext) -> int:
     """The number of rows, by the header."""
     with open_pieces(path) as file:
         return _rows(file)
 
 
-def count_npz(path: str, place: Place) -> int:
+def count_npz(path: str, context: ReadContext) -> int:
     """The number of rows, by the headers."""
     counts: dict[str, int] = {}
     with open_pieces(path) as file, _archive(io.BytesIO(file.read()) if ending(path)[1] else file) as archive:
-        for name, at in _members(archive, place):
+        for name, at in _members(archive, context):
             with archive.open(at) as member:
                 counts[name] = _rows(member)
-    place.where = ""
+    context.where = ""
     return len(Columns({name: np.broadcast_to(np.int8(0), count) for name, count in counts.items()}))
 
 
@@ -55,15 +60,60 @@ def parse_npy(file: IO[bytes]) -> Array:
     return array
 
 
+class _Header(NamedTuple):
+    """What a file says of its array, and where that begins."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype[Any]
+    begin: int
+
+    @property
+    def row_bytes(self) -> int:
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+
+def read_npy_rows(part: Part, context: ReadContext) -> Columns:
+    """The rows of a part."""
+    header = _header(io.BytesIO(read_range(part.path, 0, min(_HEADER_BYTES, part.size))))
+    if header is None or not part.end:
+        raise ValueError("its header tells of another array than when the epoch was planned")
+    begin, end = (header.begin + row * header.row_bytes for row in (part.begin, part.end))
+    data = bytearray(read_range(part.path, begin, end))
+    if len(data) < end - begin:
+        raise EOFError(f"it ends at byte {begin + len(data):,}, where it had {part.size:,} when it was listed")
+    return Columns({None: np.frombuffer(data, header.dtype).reshape(part.end - part.begin, *header.shape[1:])})
+
+
+def cut_npy(path: str, size: int, limits: Limits, multiple: int) -> Cut:
+    """Rows, where they lie one behind the other. ``multiple``: as in ``cut_rows``."""
+    header = _header(io.BytesIO(read_range(path, 0, min(_HEADER_BYTES, size))))
+    if header is None or (header.by_columns and len(header.shape) > 1):
+        raise CannotCut("its array does not lie row by row")
+    there = size - header.begin
+    if there != header.shape[0] * header.row_bytes:
+        told = f"{header.shape[0] * header.row_bytes:,} bytes of an array of shape {header.shape}"
+        raise ValueError(f"it has {there:,} bytes behind its header, which tells of {told}")
+    return cut_rows(header.shape[0], header.row_bytes, limits, multiple)
+
+
 def _rows(file: IO[bytes]) -> int:
-    header = _HEADERS.get(np.lib.format.read_magic(file))
-    if header is None:  # 3.0, of names that are not Latin: numpy has no function for its header alone
-        file.seek(0)
-        return len(Columns({None: parse_npy(file)}))
-    shape, _, dtype = header(file)
+    header = _header(file)
+    if header is not None:
+        return header.shape[0]
+    file.seek(0)
+    return len(Columns({None: parse_npy(file)}))
+
+
+def _header(file: IO[bytes]) -> _Header | None:
+    """None of format 3.0, for names that are not Latin: numpy has no function for its header alone."""
+    read = _HEADERS.get(np.lib.format.read_magic(file))
+    if read is None:
+        return None
+    shape, by_columns, dtype = read(file)
     if dtype.hasobject or not shape:
         raise ValueError(f"an array of shape {shape} and dtype {dtype} has no rows that can be read without pickle")
-    return shape[0]
+    return _Header(shape, by_columns, dtype, file.tell())
 
 
 def _archive(file: IO[bytes]) -> zipfile.ZipFile:
@@ -81,8 +131,8 @@ def _check_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
         raise ValueError(f"it has {found:,} arrays, where the end of the file says {told:,}")
 
 
-def _members(archive: zipfile.ZipFile, place: Place) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+def _members(archive: zipfile.ZipFile, context: ReadContext) -> Iterator[tuple[str, zipfile.ZipInfo]]:
     for info in archive.infolist():
-        place.where = f"array {info.filename!r}, byte {info.header_offset:,}"
+        context.where = f"array {info.filename!r}, byte {info.header_offset:,}"
         yield info.filename.removesuffix(".npy"), info
-    place.where = ""
+    context.where = ""

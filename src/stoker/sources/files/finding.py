@@ -30,7 +30,7 @@ _STAMPS = (
 )
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file: its path, how much of it is not part of its name in the entry, its size and the stamp of its state."""
 
     path: bytes
@@ -39,16 +39,16 @@ class Found(NamedTuple):
     stamp: int
 
 
-def find(entry: str) -> Iterator[Found]:
+def find(entry: str) -> Iterator[FoundFile]:
     """The files of one entry, sorted by path."""
     if not entry:
-        raise ValueError("a path is empty: write '.' for the folder this process runs in")
+        raise ValueError("a path is empty: pass '.' for the folder this process runs in")
     if is_url(entry):
         return _find_url(entry)
     return _find_local(os.fsencode(os.path.abspath(entry)))
 
 
-def _find_local(path: bytes) -> Iterator[Found]:
+def _find_local(path: bytes) -> Iterator[FoundFile]:
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -61,11 +61,11 @@ def _find_local(path: bytes) -> Iterator[Found]:
     return iter([_found(path, path.rfind(b"/") + 1, status)])
 
 
-def _found(path: bytes, root: int, status: os.stat_result) -> Found:
-    return Found(path, root, status.st_size, status.st_mtime_ns)
+def _found(path: bytes, root: int, status: os.stat_result) -> FoundFile:
+    return FoundFile(path, root, status.st_size, status.st_mtime_ns)
 
 
-def _glob(pattern: bytes) -> Iterator[Found]:
+def _glob(pattern: bytes) -> Iterator[FoundFile]:
     magic = _MAGIC.search(pattern)
     root = pattern.rfind(b"/", 0, magic.start() if magic else None) + 1
     for path in sorted(glob.iglob(pattern, recursive=True)):
@@ -74,7 +74,7 @@ def _glob(pattern: bytes) -> Iterator[Found]:
             yield _found(path, root, status)
 
 
-def _walk(folder: bytes, root: int, above: tuple[tuple[int, int], ...]) -> Iterator[Found]:
+def _walk(folder: bytes, root: int, above: tuple[tuple[int, int], ...]) -> Iterator[FoundFile]:
     """One folder and what is below it. A link back to one of the folders ``above`` it is not followed."""
     status = os.stat(folder or b"/")
     identity = status.st_dev, status.st_ino
@@ -98,7 +98,7 @@ def _is_hidden(name: bytes) -> bool:
     return name.startswith((b".", b"_"))
 
 
-def _find_url(url: str) -> Iterator[Found]:
+def _find_url(url: str) -> Iterator[FoundFile]:
     prefix, inmost, behind = _parts(url)
     system, name = _telling(url, lambda: file_system(url))
     infos: dict[str, Any] = _telling(url, lambda: _infos(system, name, inmost))
@@ -114,7 +114,7 @@ def _find_url(url: str) -> Iterator[Found]:
         whole = prefix + ("" if "://" in path else before) + path
         size = info.get("size")
         root = len(whole.encode()) - len(below.encode())
-        yield Found((whole + behind).encode(), root, -1 if size is None else int(size), _stamp(info))
+        yield FoundFile((whole + behind).encode(), root, -1 if size is None else int(size), _stamp(info))
 
 
 def _is_below_hidden(path: str, hidden: str | tuple[str, ...]) -> bool:

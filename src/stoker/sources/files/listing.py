@@ -17,7 +17,7 @@ from stoker.sources.files.opening import shown
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Int64s = np.ndarray[Any, np.dtype[np.int64]]
 
-_WRITE = "write files='data/*.jsonl', a folder, a URL, or a list of these"
+_REMEDY = "pass files='data/*.jsonl', a folder, a URL, or a list of these"
 _NAMES = 3  # how many files of a kind a message names
 
 
@@ -125,9 +125,9 @@ def list_files(files: Files) -> Listing:
             sizes.append(found.size)
             stamps.append(found.stamp)
         if len(ends) == before:
-            raise FileNotFoundError(f"no files in {shown(entry)}: check the folder or the pattern; {_WRITE}")
+            raise FileNotFoundError(f"no files in {shown(entry)}: check the folder or the pattern; {_REMEDY}")
     if not entries:
-        raise ValueError(f"files is empty: {_WRITE}")
+        raise ValueError(f"files is empty: {_REMEDY}")
     listing = Listing(bytes(paths), *(np.frombuffer(a, np.int64) for a in (ends, roots, sizes, stamps)))
     return listing if entries == 1 else _each_once(listing)
 
@@ -137,14 +137,14 @@ def _entries(files: Files) -> Iterator[str]:
         yield _path(files)
         return
     if isinstance(files, bytes | Mapping | Set) or not isinstance(files, Iterable):
-        raise TypeError(f"files is of type {type(files).__name__}, which is no path and no list of paths: {_WRITE}")
+        raise TypeError(f"files is of type {type(files).__name__}, which is no path and no list of paths: {_REMEDY}")
     yield from map(_path, files)
 
 
 def _path(entry: object) -> str:
     path = os.fspath(entry) if isinstance(entry, os.PathLike) else entry
     if not isinstance(path, str):
-        raise TypeError(f"files holds {entry!r} of type {type(entry).__name__}, which is no path: {_WRITE}")
+        raise TypeError(f"files holds {entry!r} of type {type(entry).__name__}, which is no path: {_REMEDY}")
     return path
 
 

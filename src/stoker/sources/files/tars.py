@@ -12,44 +12,44 @@ import numpy as np
 
 from stoker.sources.files.arrays import parse_npy
 from stoker.sources.files.opening import needed, open_file, open_pieces
-from stoker.sources.files.place import Place
+from stoker.sources.files.read_context import ReadContext
 
 _IMAGES = {"jpg", "jpeg", "png", "webp", "ppm"}
 _NUMBERS = {"cls", "index", "inx"}
 
 
-def read_tar(path: str, place: Place) -> list[dict[str, Any]]:
+def read_tar(path: str, context: ReadContext) -> list[dict[str, Any]]:
     """A dict for each sample: its ``__key__``, and the value of each of its files by the ending."""
     samples: list[dict[str, Any]] = []
     with open_file(path) as file:
-        for key, kind, member, archive in _members(file, place):
+        for key, kind, member, archive in _members(file, context):
             if not samples or samples[-1]["__key__"] != key:
                 samples.append({"__key__": key})
             samples[-1][kind] = _decoded(kind, _content(archive, member))
     return samples
 
 
-def count_tar(path: str, place: Place) -> int:
+def count_tar(path: str, context: ReadContext) -> int:
     """The number of samples, by the headers."""
     with open_pieces(path) as file:
-        return len({key for key, *_ in _members(file, place)})
+        return len({key for key, *_ in _members(file, context)})
 
 
-def _members(file: BinaryIO, place: Place) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
+def _members(file: BinaryIO, context: ReadContext) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
     """The files of samples, with the key of the sample and the ending; others are passed over, as WebDataset does."""
     seen: dict[str, set[str]] = {}
     last = ""
     with tarfile.TarFile(fileobj=file) as archive:
         for member in archive:
-            place.where = f"member {member.name!r}, byte {member.offset:,}"
+            context.where = f"member {member.name!r}, byte {member.offset:,}"
             key, kind = _key_and_kind(member.name)
             if member.isfile() and key and kind:
                 _check(key, kind, last, seen)
                 last = key
                 yield key, kind, member, archive
-        place.where = f"byte {archive.offset:,}"
+        context.where = f"byte {archive.offset:,}"
         _check_end(file, archive.offset)
-        place.where = ""
+        context.where = ""
 
 
 def _key_and_kind(name: str) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def _key_and_kind(name: str) -> tuple[str, str]:
 
 def _check(key: str, kind: str, last: str, seen: dict[str, set[str]]) -> None:
     if key != last and key in seen:
-        raise ValueError(f"the files of sample {key!r} do not stand together: write the archive with tar --sort=name")
+        raise ValueError(f"the files of sample {key!r} do not stand together: make the archive with tar --sort=name")
     kinds = seen.setdefault(key, set())
     if kind in kinds:
         raise ValueError(f"sample {key!r} has two files that end in .{kind}")

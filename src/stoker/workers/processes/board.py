@@ -11,7 +11,7 @@ import faulthandler
 import os
 import signal
 
-from stoker.memory import Mapping, allocate, anonymous_file
+from stoker.memory import MappedFile, allocate, anonymous_file, reopened
 from stoker.memory.mapping import PAGE
 
 _DISTANCE = 2**24  # bytes from region to region: a hundred stacks of a hundred frames fit; the file is sparse
@@ -36,7 +36,7 @@ class Board:
         page = self._pages[worker]
         page[_PID] = page[_PLACE] = 0
         words = len(self._stack(worker))
-        os.pwrite(self.fd, bytes(words), worker * _DISTANCE + PAGE)
+        os.pwrite(self.fd, bytes(words), self.place_of_stack(worker))
 
     def pid(self, worker: int) -> int:
         """Of its process; 0 before it is up."""
@@ -51,12 +51,17 @@ class Board:
         words = self._stack(worker).decode(errors="replace")
         return words.partition("\nExtension modules:")[0].strip()
 
+    @staticmethod
+    def place_of_stack(worker: int) -> int:
+        """Where it is in the file."""
+        return worker * _DISTANCE + PAGE
+
     def close(self) -> None:
         self._pages.clear()
         os.close(self.fd)
 
     def _stack(self, worker: int) -> bytes:
-        return os.pread(self.fd, _STACK_BYTES, worker * _DISTANCE + PAGE).split(b"\0", 1)[0]
+        return os.pread(self.fd, _STACK_BYTES, self.place_of_stack(worker)).split(b"\0", 1)[0]
 
 
 def sign_in(fd: int, worker: int) -> memoryview:
@@ -64,14 +69,14 @@ def sign_in(fd: int, worker: int) -> memoryview:
     page = _numbers(fd, worker)
     page[_PID] = os.getpid()
     try:
-        stack = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY)  # opened anew: with a position of its own
+        stack = reopened(fd, os.O_WRONLY)  # with a position of its own
     except OSError:
         return page[_PLACE:]  # no /proc: it dies without a word
-    os.lseek(stack, worker * _DISTANCE + PAGE, os.SEEK_SET)
+    os.lseek(stack, Board.place_of_stack(worker), os.SEEK_SET)
     faulthandler.enable(stack)
     faulthandler.register(END_WITH_STACK, stack, chain=True)
     return page[_PLACE:]
 
 
 def _numbers(fd: int, worker: int) -> memoryview:
-    return Mapping(fd, PAGE, worker * _DISTANCE).buffer.cast("q")
+    return MappedFile(fd, PAGE, worker * _DISTANCE).buffer.cast("q")

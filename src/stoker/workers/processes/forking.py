@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-import traceback
+import signal
 import warnings
+from typing import NoReturn
 
 import numpy.random  # noqa: F401  # numpy loads it when first used, which would be in every worker anew
 
+from stoker.workers.imports import become_worker, depth_of_workers
 from stoker.workers.processes.launcher import ChildrenLauncher
-from stoker.workers.processes.service import Ends, die_with, leave, serve, settle_in
+from stoker.workers.processes.service import Ends, die_with, fail, leave, serve, settle_in
+from stoker.workers.processes.signals import reset_signals
 from stoker.workers.worker import Job
 
 
@@ -18,18 +21,28 @@ def forking(job: Job) -> ChildrenLauncher:
 
 
 def _fork(worker: int, ends: Ends, job: Job) -> int:
-    consumer = os.getpid()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads: whoever asks for start="fork" takes that on
-        pid = os.fork()
-    if pid:
-        return pid
+    consumer, depth = os.getpid(), depth_of_workers()
+    # An interrupt in the child, before it is a worker, would make it go on as the consumer.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads: whoever asks for start="fork" takes that on
+            pid = os.fork()
+        if not pid:
+            _work(worker, ends, job, consumer, depth, mask)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return pid
+
+
+def _work(worker: int, ends: Ends, job: Job, consumer: int, depth: int, mask: set[int]) -> NoReturn:
+    try:
+        reset_signals()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        become_worker(depth)
         settle_in()
         die_with(consumer)
         serve(worker, ends, lambda: job)
     except BaseException:
-        traceback.print_exc()
-        os._exit(1)
+        fail()
     leave()
-    raise AssertionError("a process that has left goes on")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 from collections.abc import Callable
 from typing import Protocol
 
-from stoker.workers.processes.autopsy import Exit
+from stoker.memory import above_stdio
+from stoker.workers.processes.exit_causes import UNKNOWN, Exit
+from stoker.workers.processes.records import Said, Say
 from stoker.workers.processes.service import Ends
-
-_UNKNOWN = 255  # as an exit code
 
 
 class Launcher(Protocol):
@@ -42,10 +44,13 @@ class ChildrenLauncher:
     def launch(self, worker: int, ends: Ends) -> None:
         pid = self._start(worker, ends)
         try:
-            self._children[os.pidfd_open(pid)] = worker, pid
+            self._children[above_stdio(os.pidfd_open(pid))] = worker, pid
+        except ProcessLookupError:  # it has died, and SIGCHLD is ignored: nobody need wait for it
+            os.write(ends.answers, Said(Say.DIED, worker, value=UNKNOWN).pack())
         except OSError:
             os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
             raise
 
     def watched(self) -> list[int]:
@@ -54,9 +59,8 @@ class ChildrenLauncher:
     def deaths(self) -> dict[int, Exit]:
         dead = {}
         for pidfd, (worker, pid) in list(self._children.items()):
-            ended = _ended(pid)
-            if ended is not None:
-                dead[worker] = ended
+            if has_ended(pidfd):
+                dead[worker] = how_it_ended(pid)
                 del self._children[pidfd]
                 os.close(pidfd)
         return dead
@@ -64,16 +68,29 @@ class ChildrenLauncher:
     def kill(self, worker: int, number: signal.Signals) -> None:
         for pidfd, (own, _) in self._children.items():
             if own == worker:
-                signal.pidfd_send_signal(pidfd, number)
+                with contextlib.suppress(ProcessLookupError):  # it has just died
+                    signal.pidfd_send_signal(pidfd, number)
 
     def close(self) -> None:
         pass
 
 
-def _ended(pid: int) -> Exit | None:
-    """How a child has ended, or None if it has not."""
+def has_ended(pidfd: int) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def how_it_ended(pid: int) -> Exit:
+    """Of a child that has. Whether one has is never asked in this way: another ``waitpid`` may have been before us."""
+    import resource  # which wait4 imports too, and it may be a file of the user's
+
     try:
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
-    except ChildProcessError:  # somebody else in this process waits for all children, and knows
-        return Exit(_UNKNOWN)
-    return Exit(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024) if ended else None
+        if hasattr(resource, "struct_rusage"):
+            ended, status, usage = os.wait4(pid, os.WNOHANG)
+            peak = usage.ru_maxrss * 1024
+        else:
+            (ended, status), peak = os.waitpid(pid, os.WNOHANG), 0
+    except ChildProcessError:
+        return Exit(UNKNOWN)
+    return Exit(os.waitstatus_to_exitcode(status), peak) if ended else Exit(UNKNOWN)

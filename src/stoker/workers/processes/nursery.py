@@ -5,63 +5,42 @@
        │                             │── import modules, fork ─────>│
        │── request ────────────────────────────────────────────────>│
        │<───────────────────────────────────────────────── answer ──│
-       │                             │<──────────── SIGCHLD ────────┘
+       │                             │<──────── end of the pidfd ───┘
        │<── DIED, in the answers' ───│
        │                             │
        │── end of the socket, or the consumer's own death: kill all workers, exit
+       │── end of the lifeline: the system kills the nursery, also in the middle of an import
 
 It has one thread, no CUDA and no JAX, so forking it is safe; the imports are paid once; and as it never runs
-``__main__``, scripts need no guard. One nursery serves all loaders of a process and ends with the last of them.
+``__main__``, scripts need no guard. One nursery serves all loaders of a process and ends with the last of them. This is
+the consumer's side; the other is ``nursery_process``.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import os
-import pickle
 import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import traceback
-from dataclasses import dataclass
-from pathlib import Path
+import weakref
 
-from stoker.memory import Segment
-from stoker.workers.processes.autopsy import Exit
-from stoker.workers.processes.records import Said, Say
-from stoker.workers.processes.service import Ends, leave, raise_limit_of_descriptors, serve, settle_in
-from stoker.workers.processes.shipment import SINGLE_THREADED, Shipment, load_job
+from stoker.errors import StartError
+from stoker.memory import above_stdio, anonymous_file, pipe
+from stoker.workers.imports import depth_of_workers
+from stoker.workers.processes.exit_causes import Exit
+from stoker.workers.processes.interpreter import Complaints, start_interpreter
+from stoker.workers.processes.orders import Kill, Launch, send_order
+from stoker.workers.processes.service import Ends
+from stoker.workers.processes.shipment import Shipment
+from stoker.workers.processes.surroundings import SINGLE_THREADED
 
-_MESSAGE_BYTES = 2**17
-_DESCRIPTORS = len(Ends._fields) + 1  # what a launch carries: a worker's ends, and the segment
-_PR_SET_PDEATHSIG = 1
 _END_S = 1.0  # for the nursery to end by itself
 _FOLLOW_S = 2.0  # for workers to die after their nursery
-# What nobody edits while a loader is open: the interpreter, installed packages, and Stoker itself.
-_INSTALLED = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
-
-
-@dataclass(frozen=True)
-class Launch:
-    """Fork a worker; its descriptors come with the message."""
-
-    key: int
-    worker: int
-    modules: tuple[str, ...]
-    path: list[str]
-
-
-@dataclass(frozen=True)
-class Kill:
-    """Send a signal to a worker, if it is still there."""
-
-    key: int
-    number: int
 
 
 class Nursery:
@@ -71,21 +50,26 @@ class Nursery:
     _lock = threading.RLock()  # a collection may end a loader in the middle of starting another
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, contextlib.ExitStack() as undo:
-            undo.enter_context(ours)
+        with contextlib.ExitStack() as undo, contextlib.ExitStack() as theirs:
+            self._socket, control = map(_raised, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            undo.enter_context(self._socket)
+            theirs.enter_context(control)
             # The nursery and its workers have the writing end open: it ends with the last of them.
-            self._breath, breathing = os.pipe()
-            undo.callback(os.close, self._breath)
-            try:
-                self._process = _start(theirs.fileno(), breathing)
-            finally:
-                os.close(breathing)
+            self._held_open, holding = pipe()
+            undo.callback(os.close, self._held_open)
+            theirs.callback(os.close, holding)
+            # Nobody but this process has the writing end open: it ends with us, or with ``release``.
+            living, self._lifeline = pipe()
+            theirs.callback(os.close, living)
+            undo.callback(os.close, self._lifeline)
+            self._complaints = Complaints(anonymous_file(), 0)
+            undo.callback(os.close, self._complaints.fd)
+            self._process = _start(control.fileno(), holding, living, self._complaints)
             undo.pop_all()
-        self._socket = ours
         self._owner = os.getpid()
         self._users = 0
         self._keys = itertools.count()
+        _nurseries.add(self)
 
     @classmethod
     def shared(cls) -> Nursery:
@@ -106,37 +90,61 @@ class Nursery:
             if Nursery._shared is self and (broken or not self._users):
                 Nursery._shared = None
             if not self._users and self._owner == os.getpid():
-                self._socket.close()
                 self._end()
 
     def wait_for_workers(self) -> None:
         """It has died: until its workers have, too. For a moment they go on, and may write into their slots."""
         poll = select.poll()
-        poll.register(self._breath, select.POLLIN)
+        poll.register(self._held_open, select.POLLIN)
         poll.poll(_FOLLOW_S * 1000)
+
+    def complaint(self) -> str:
+        """It has died: why it could not even begin; nothing if it had."""
+        return self._complaints.read()
 
     def _end(self) -> None:
         """The closed socket tells it to go; in the middle of a long import it hears nothing."""
+        _nurseries.discard(self)
+        self._socket.close()
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        os.close(self._breath)
+        finally:
+            for fd in (self._lifeline, self._held_open, self._complaints.fd):
+                os.close(fd)
+
+    def let_go_in_fork(self) -> None:
+        """In a forked child: it holds nothing by which the nursery would think that its consumer is still there."""
+        self._socket.close()
+        os.close(self._lifeline)
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def launch(self, worker: int, ends: Ends, segment: Segment, modules: tuple[str, ...]) -> int:
+    def launch(self, worker: int, ends: Ends, shipment: Shipment) -> int:
         key = next(self._keys)
-        message = pickle.dumps(Launch(key, worker, modules, list(sys.path)))
+        job = [segment.fd for segment in shipment.segments()]  # first: it finds out which modules there are
         with contextlib.suppress(ConnectionError):  # it has died; whoever waits for the worker will notice
-            socket.send_fds(self._socket, [message], [*ends, segment.fd])
+            send_order(self._socket, Launch(key, worker, shipment.modules, list(sys.path)), [*ends, *job])
         return key
 
     def kill(self, key: int, number: int) -> None:
         with contextlib.suppress(ConnectionError):
-            self._socket.send(pickle.dumps(Kill(key, number)))
+            send_order(self._socket, Kill(key, number), [])
+
+
+_nurseries: weakref.WeakSet[Nursery] = weakref.WeakSet()  # of this process, or of the one that it was forked from
+
+
+def _let_go_in_fork() -> None:
+    for nursery in list(_nurseries):
+        nursery.let_go_in_fork()
+    _nurseries.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
 class NurseryLauncher:
@@ -144,177 +152,51 @@ class NurseryLauncher:
 
     def __init__(self, shipment: Shipment) -> None:
         self._shipment = shipment
-        self._nursery = Nursery.shared()
+        self._nursery: Nursery | None = Nursery.shared()
         self._keys: dict[int, int] = {}
+        self._complaint = ""
 
     def launch(self, worker: int, ends: Ends) -> None:
-        shipment = self._shipment
-        self._keys[worker] = self._nursery.launch(worker, ends, shipment.segment(), shipment.modules)
+        if self._complaint:
+            raise StartError(f"the process that starts workers cannot start:\n{self._complaint}")
+        if self._nursery is None:
+            self._nursery = Nursery.shared()
+        self._keys[worker] = self._nursery.launch(worker, ends, self._shipment)
 
     def watched(self) -> list[int]:
-        return [self._nursery.fileno()]
+        return [] if self._nursery is None else [self._nursery.fileno()]
 
     def deaths(self) -> dict[int, Exit]:
         """The nursery never speaks on its socket: that it is readable means that it has died, and its workers too."""
+        if self._nursery is None:
+            return {}
         self._nursery.wait_for_workers()
-        dead = {worker: Exit(-signal.SIGKILL) for worker in self._keys}
+        self._complaint = self._nursery.complaint()
+        dead = {worker: Exit(-signal.SIGKILL, complaint=self._complaint) for worker in self._keys}
         self._keys.clear()
-        self._nursery.release(broken=True)
-        self._nursery = Nursery.shared()
+        nursery, self._nursery = self._nursery, None
+        nursery.release(broken=True)
         return dead
 
     def kill(self, worker: int, number: signal.Signals) -> None:
-        if worker in self._keys:
+        if self._nursery is not None and worker in self._keys:
             self._nursery.kill(self._keys[worker], number)
 
     def close(self) -> None:
-        self._nursery.release()
+        nursery, self._nursery = self._nursery, None
+        if nursery is not None:
+            nursery.release()
 
 
-def _start(control: int, breathing: int) -> subprocess.Popen[bytes]:
-    code = (
-        f"import sys; sys.path[:] = {sys.path!r}; "
-        f"from stoker.workers.processes.nursery import main; main({control}, {breathing}, {os.getpid()})"
+def _raised(end: socket.socket) -> socket.socket:
+    return end if end.fileno() > 2 else socket.socket(fileno=above_stdio(end.detach()))
+
+
+def _start(control: int, holding: int, living: int, complaints: Complaints) -> subprocess.Popen[bytes]:
+    return start_interpreter(
+        ("stoker.workers.processes.nursery_process", "main"),
+        [control, holding, living, os.getpid(), depth_of_workers()],
+        descriptors=[control, holding, living],
+        complaints=complaints,
+        variables=SINGLE_THREADED | dict(os.environ),
     )
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.DEVNULL,
-        pass_fds=[control, breathing],
-        env=SINGLE_THREADED | dict(os.environ),
-    )
-
-
-def main(fd: int, breathing: int, consumer: int) -> None:
-    """The nursery's side: its whole life."""
-    os.set_inheritable(breathing, False)  # by programs that a worker starts
-    import numpy.random  # noqa: F401  # numpy loads it when first used, which would be in every worker anew
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise_limit_of_descriptors()  # as the consumer may do with its own, later
-    _Service(socket.socket(fileno=fd), consumer).run()
-
-
-class _Service:
-    def __init__(self, control: socket.socket, consumer: int) -> None:
-        self._control = control
-        self._consumer = os.pidfd_open(consumer)
-        self._children: dict[int, tuple[Launch, int]] = {}  # pid -> what it is, and where to tell of its death
-        self._imported: set[str] = set()
-        self._sources: dict[str, tuple[str, int]] = {}  # the user's own modules: their file, and its age when imported
-        self._woken, self._waker = os.pipe()
-        os.set_blocking(self._waker, False)
-        os.set_blocking(self._woken, False)
-        signal.set_wakeup_fd(self._waker)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-
-    def run(self) -> None:
-        while True:
-            ready, _, _ = select.select([self._control.fileno(), self._consumer, self._woken], [], [])
-            if self._woken in ready:
-                os.read(self._woken, 4096)
-                self._report_deaths()
-            if self._consumer in ready or (self._control.fileno() in ready and not self._receive()):
-                self._end()
-
-    def _receive(self) -> bool:
-        """Carries out one message; False when there will be no more."""
-        try:
-            data, fds, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, _DESCRIPTORS)
-        except ConnectionResetError:
-            return False
-        if not data:
-            return False
-        message = pickle.loads(data)
-        if isinstance(message, Kill):
-            self._kill(message)
-        else:
-            self._launch(message, Ends(*fds[:-1]), Segment(fds[-1]))
-        return True
-
-    def _launch(self, launch: Launch, ends: Ends, segment: Segment) -> None:
-        sys.path[:] = launch.path
-        self._import(launch.modules)
-        nursery = os.getpid()  # asked for by the child, it might be whoever has inherited it
-        try:
-            pid = os.fork()
-        except OSError as error:
-            os.write(ends.answers, Said(Say.UNBORN, launch.worker, value=error.errno or 0).pack())
-        else:
-            if not pid:
-                self._become_worker(nursery, launch, ends, segment)
-            self._children[pid] = launch, os.dup(ends.answers)
-        for fd in (*ends, segment.fd):
-            os.close(fd)
-
-    def _import(self, modules: tuple[str, ...]) -> None:
-        for name in modules:
-            if name not in self._imported:
-                self._imported.add(name)
-                with contextlib.suppress(BaseException):  # the worker will meet it too, and can tell the user
-                    importlib.import_module(name)
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if file and name not in self._sources and not file.startswith(_INSTALLED):
-                with contextlib.suppress(OSError):
-                    self._sources[name] = file, os.stat(file).st_mtime_ns
-
-    def _forget_edited_modules(self) -> None:
-        """In a new worker: if the user has edited a module since it was imported, import all of theirs afresh."""
-        for file, age in self._sources.values():
-            if not os.path.exists(file) or os.stat(file).st_mtime_ns != age:
-                break
-        else:
-            return
-        importlib.invalidate_caches()
-        for name in self._sources:
-            sys.modules.pop(name, None)
-
-    def _become_worker(self, nursery: int, launch: Launch, ends: Ends, segment: Segment) -> None:
-        try:
-            _die_with_parent(nursery)
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self._control.close()
-            for fd in (self._consumer, self._woken, self._waker, *[fd for _, fd in self._children.values()]):
-                os.close(fd)
-            settle_in()
-            self._forget_edited_modules()
-            serve(launch.worker, ends, lambda: load_job(segment))
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-            os._exit(1)
-        leave()
-
-    def _kill(self, kill: Kill) -> None:
-        for pid, (launch, _) in self._children.items():
-            if launch.key == kill.key:
-                os.kill(pid, kill.number)
-
-    def _report_deaths(self) -> None:
-        while self._children:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if not pid:
-                return
-            if pid not in self._children:
-                continue
-            launch, answers = self._children.pop(pid)
-            code = os.waitstatus_to_exitcode(status)
-            with contextlib.suppress(BrokenPipeError):  # the loader is closed
-                peak = usage.ru_maxrss * 1024
-                os.write(answers, Said(Say.DIED, launch.worker, capacity=peak, value=code).pack())
-            os.close(answers)
-
-    def _end(self) -> None:
-        for pid in self._children:
-            os.kill(pid, signal.SIGKILL)
-        os._exit(0)
-
-
-def _die_with_parent(nursery: int) -> None:
-    """If the nursery is killed, so are its workers: nobody else would notice."""
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != nursery:
-        os._exit(1)

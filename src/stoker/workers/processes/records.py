@@ -20,12 +20,15 @@ from stoker.errors import ShippingError
 from stoker.memory import Packed, Slot
 from stoker.memory.codec import dumps
 from stoker.plan import Run
-from stoker.workers.backend import Answer, Failed, Made, Request, Skipped
+from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
 from stoker.workers.failure import pack_error, unpack_error
 
 _REQUEST = struct.Struct("<10q")
-_SAID = struct.Struct("<8q")
-_RESULT = struct.Struct("<9q")
+_SAID = struct.Struct("<7q")
+_RESULT = struct.Struct("<11q")
+
+_NO_TIMING = Timing(0, 0, 0, 0)
+_new = tuple.__new__  # of a NamedTuple, without a frame of Python's: here it is made for each batch
 
 REQUEST_BYTES = _REQUEST.size
 SAID_BYTES = _SAID.size
@@ -41,7 +44,7 @@ class Ask(IntEnum):
 
 
 class Say(IntEnum):
-    """Kinds of answer. ``DIED`` is written by whoever started the worker, ``UNBORN`` by whoever could not.
+    """Kinds of answer. ``DIED`` is written by whoever started the worker, ``NOT_STARTED`` by whoever could not.
 
     ``NOTHING`` is written by another thread of the consumer, to be woken.
     """
@@ -49,7 +52,7 @@ class Say(IntEnum):
     DONE = 0
     LENGTH = 1
     DIED = 2
-    UNBORN = 3
+    NOT_STARTED = 3
     NOTHING = 4
 
 
@@ -67,21 +70,22 @@ class Said(NamedTuple):
     capacity: int = 0
     value: int = 0
     results: int = 0
-    idle: int = 0
 
     def pack(self) -> bytes:
         return _SAID.pack(*self)
 
 
-def pack_request(request: Request, kind: Ask = Ask.RUN, in_slot: int = 0) -> bytes:
-    """``in_slot``: how many places to leave out, or bytes of the item, lie in the slot."""
-    ticket, run, length, slot, capacity, *_ = request
-    return _REQUEST.pack(kind, ticket, slot, capacity, length, *run, in_slot)
+def pack_request(request: Request, kind: Ask = Ask.RUN, capacity: int = 0, in_slot: int = 0) -> bytes:
+    """``capacity``: bytes that the slot has. ``in_slot``: how many places to leave out, or bytes of the item, lie in
+    it."""
+    ticket, run, length, slot, *_ = request
+    return _REQUEST.pack(kind, ticket, slot, capacity, length, *run[:4], in_slot)
 
 
-def unpack_request(record: bytes) -> tuple[Ask, Request, int]:
+def unpack_request(record: bytes) -> tuple[Ask, Request, int, int]:
+    """Kind, request, ``capacity`` and ``in_slot``."""
     kind, ticket, slot, capacity, length, epoch, start, stride, size, in_slot = _REQUEST.unpack(record)
-    return Ask(kind), Request(ticket, Run(epoch, start, stride, size), length, slot, capacity), in_slot
+    return Ask(kind), Request(ticket, Run(epoch, start, stride, size), length, slot), capacity, in_slot
 
 
 def write_left_out(places: tuple[int, ...], slot: Slot) -> None:
@@ -121,30 +125,29 @@ def write_results(answer: Answer, slot: Slot) -> Said:
     for result in answer.results:
         if isinstance(result, Failed):
             error = pack_error(result.error)
-            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, 0, 0))
+            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, *_NO_TIMING))
             end = _append(slot, end, error)
         else:
-            packed, samples, skipped, notes, fetching, writing = result
+            packed, samples, skipped, notes, timing = result
             told = json.dumps([skipped, notes]).encode() if skipped or notes else b""
-            table.append(_RESULT.pack(*packed[:4], samples, end, len(told), fetching, writing))
+            table.append(_RESULT.pack(*packed[:4], samples, end, len(told), *timing))
             end = _append(slot, end, told) if told else end
     _append(slot, end, b"".join(table))
-    return Said(
-        Say.DONE, answer.worker, answer.ticket, answer.slot, slot.capacity, end, len(answer.results), answer.idle
-    )
+    return Said(Say.DONE, answer.worker, answer.ticket, answer.slot, slot.capacity, end, len(answer.results))
 
 
 def read_results(said: Said, slot: Slot) -> Answer:
     buffer = slot.view().buffer
     results: list[Made | Failed] = []
     for fields in _RESULT.iter_unpack(buffer[said.value : said.value + said.results * _RESULT.size]):
-        offset, nbytes, layout, aside, samples, told, told_bytes, fetching, writing = fields
+        offset, nbytes, layout, aside, samples, told, told_bytes, free, began, fetched, written = fields
         if samples < 0:
             results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
         else:
             skipped, notes = _read_told(buffer[told : told + told_bytes]) if told_bytes else ((), ())
-            results.append(Made(Packed(offset, nbytes, layout, aside), samples, skipped, notes, fetching, writing))
-    return Answer(said.worker, said.ticket, said.slot, said.capacity, said.idle, results)
+            packed = _new(Packed, (offset, nbytes, layout, aside, None))
+            results.append(_new(Made, (packed, samples, skipped, notes, _new(Timing, (free, began, fetched, written)))))
+    return Answer(said.worker, said.ticket, said.slot, results)
 
 
 def _append(slot: Slot, end: int, content: bytes) -> int:

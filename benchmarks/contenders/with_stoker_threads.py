@@ -1,0 +1,11 @@
+"""Stoker on as many threads as others have processes: objects that are no arrays need not be pickled."""
+
+from __future__ import annotations
+
+import stoker
+from benchmarks.contenders import with_stoker
+from benchmarks.contenders.contender import Job, Stream
+
+
+def open_loader(job: Job) -> Stream:
+    return with_stoker.open_loader(job, workers=stoker.Threads(job.workload.workers))

@@ -1,0 +1,12 @@
+"""Agendas: what there is to do, unit by unit, and where the consumer is in it. One for each kind of work.
+
+Imports what stands above the engine, and of the engine what it asks and what it delivers. What an agenda of files must
+find out with workers of their own (``surveys``) is given to it.
+"""
+
+from stoker.agenda.agenda import Agenda, Unpacker
+from stoker.agenda.chunks import ChunkAgenda
+from stoker.agenda.indexed import IndexedAgenda
+from stoker.agenda.items import ItemAgenda
+
+__all__ = ["Agenda", "ChunkAgenda", "IndexedAgenda", "ItemAgenda", "Unpacker"]

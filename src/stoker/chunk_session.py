@@ -1,0 +1,49 @@
+"""A session over chunk files, put together of its parts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from stoker.agenda import ChunkAgenda
+from stoker.bridges import arrow_first
+from stoker.observe import Failures
+from stoker.plan import Plan
+from stoker.session import Session
+from stoker.settings import Settings
+from stoker.sources import ItemSource
+from stoker.sources.chunks import Chunks, ReadGroup
+from stoker.sources.files.open_files import OpenFiles
+from stoker.surveys import Surveys
+from stoker.workers.worker import Job
+
+_MORE_OPEN = 2  # files that a worker keeps open, beside those of a group: the next one may have others
+
+
+def chunk_session(
+    chunks: Chunks,
+    plan: Plan,
+    collate: Callable[[list[Any]], Any] | None,
+    init: Callable[[], object] | None,
+    settings: Settings,
+) -> Session:
+    """``plan``: batch size, shuffle, seed, ``drop_last`` and shard; its length plays no part."""
+    leave_out = settings.policy.leaves_out
+    # Batches that Arrow gets are made of a group as a whole; what else there is to do, with each of them.
+    to_arrow, bridge = arrow_first(settings.bridge)
+    cuts_columns = collate is None and plan.batch_size is not None
+    selection = dataclasses.replace(chunks.selection, keeps_nulls=to_arrow is not None and cuts_columns)
+    files = OpenFiles(chunks.interleave + _MORE_OPEN)
+    cutting = chunks.across_chunks, plan.drop_last, leave_out, selection
+    work = ReadGroup(chunks.read, plan.batch_size, collate, *cutting, files)
+    surveys = Surveys(chunks, plan, settings.workers, init, leave_out=leave_out)
+    ahead = not settings.workers.is_inline
+    agenda = ChunkAgenda(chunks, plan, collate, surveys, files, to_arrow, ahead=ahead)
+    return Session(
+        "loader",
+        agenda,
+        job=Job(ItemSource(work), agenda.plan, None, skip_errors=False, init=init),
+        settings=dataclasses.replace(settings, bridge=bridge),
+        failures=Failures(settings.policy),
+    )

@@ -1,0 +1,30 @@
+"""Whole numbers that users pass: how many, and not fewer than so many."""
+
+from __future__ import annotations
+
+import operator
+
+
+def checked_count(name: str, value: object, remedy: str, *, of: str = "", least: int = 1) -> int:
+    """The number that was passed for an argument, as an int. Numbers of NumPy count as well; True and False do not.
+
+    Args:
+        name: The argument.
+        value: What was passed.
+        remedy: What to pass instead, as it follows on "pass".
+        of: What it is an argument of, for the message.
+        least: The smallest number that will do.
+
+    Raises:
+        ValueError: It is not a whole number, or too small.
+
+    >>> checked_count("size", 0, "a number of samples, 1 or more", of="Rotation")
+    Traceback (most recent call last):
+    ValueError: Rotation(size=0): pass a number of samples, 1 or more
+    """
+    if not isinstance(value, bool) and hasattr(value, "__index__"):
+        number = operator.index(value)
+        if number >= least:
+            return number
+    given = f"{name}={value!r}"
+    raise ValueError(f"{f'{of}({given})' if of else given}: pass {remedy}")

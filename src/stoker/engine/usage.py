@@ -1,0 +1,22 @@
+"""What an engine has under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How much of everything is in use at a moment.
+
+    Attributes:
+        runs: Issued to workers or finished, and not yet delivered.
+        workers: That have something to do.
+        slots: That there are, free ones included: memory is bounded by these.
+        held: Slots that the consumer holds.
+    """
+
+    runs: int = 0
+    workers: int = 0
+    slots: int = 0
+    held: int = 0

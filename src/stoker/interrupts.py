@@ -1,0 +1,249 @@
+"""Interrupts: exceptions that the handler of a signal raises in the main thread, between any two calls. Ctrl-C is one.
+
+What holds here, in every CPython so far: a handler runs only as a function begins, after a call, and where a loop
+jumps back; nowhere else, and in the main thread alone. So lines that only load, compare and store, without a call,
+are done all or not at all, and no other thread comes in between either. And what runs in a thread of its own is
+never interrupted. The locks and conditions of ``threading`` are not safe: an interrupt within ``Condition.__enter__``
+leaves it locked for ever, and one within ``Thread.join`` or ``is_alive`` (before Python 3.13) makes a thread that is
+running count as ended.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from time import monotonic
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_WAITERS = 64  # threads that may wait for the end of the same one
+_PUT_OFF_S = 10.0  # that handlers are put off at most: by then something hangs, and the user wants to end it
+
+
+class Hand(Generic[T]):
+    """Where something lies from when it was taken off one side until the other has it. One line fills or empties it."""
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held: T | None = None
+
+
+class Bell:
+    """Wakes the one who waits for something. It may wake without a reason: look whether it is there, and wait again.
+
+    Whoever looks before waiting misses nothing, also after an interrupt.
+    """
+
+    def __init__(self) -> None:
+        self._rung: SimpleQueue[None] = SimpleQueue()
+
+    def ring(self) -> None:
+        """By whoever has just made it true. Rung once or often is the same."""
+        if self._rung.empty():
+            self._rung.put(None)
+
+    def ring_for_all(self) -> None:
+        """For the last time: whoever waits now, and there may be several, need not wait any more."""
+        for _ in range(_WAITERS):
+            self._rung.put(None)
+
+    def wait(self, timeout: float | None = None) -> None:
+        with contextlib.suppress(Empty):
+            self._rung.get(timeout=timeout)
+
+
+class Background:
+    """A thread that can be started and waited for by somebody who is interrupted at any point of it.
+
+    Args:
+        work: What it does.
+        name: Of the thread.
+    """
+
+    def __init__(self, work: Callable[[], object], name: str) -> None:
+        self._work = work
+        self._bell = Bell()
+        self._begins: dict[str, bool] = {}  # "is": whether it does, decided once and by whoever is first
+        self._failure: BaseException | None = None
+        self.has_begun = self._has_ended = False
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """By whoever holds it already, and so can end it if an interrupt comes in between."""
+        _thread.start_new_thread(self._start, ())  # since Thread.start waits for a condition
+        while not (self.has_begun or self._has_ended):
+            self._bell.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def is_here(self) -> bool:
+        """Whether it is that thread that asks."""
+        return self.thread.ident == threading.get_ident()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits for its end, so many seconds at most. False where it goes on, or is the very thread that asks.
+
+        One that has not begun by then never does.
+        """
+        if not self._begins.setdefault("is", False):
+            return True
+        if self.is_here():
+            return False
+        deadline = None if timeout is None else monotonic() + timeout
+        while not self._has_ended:
+            left = None if deadline is None else deadline - monotonic()
+            if left is not None and left <= 0:
+                return False
+            self._bell.wait(left)
+        self._leave()
+        return True
+
+    def _start(self) -> None:
+        try:
+            self.thread.start()
+        except BaseException as error:  # no more threads may be made
+            self._failure, self._has_ended = error, True
+            self._bell.ring_for_all()
+
+    def _run(self) -> None:
+        if not self._begins.setdefault("is", True):
+            return
+        self.has_begun = True
+        self._bell.ring()
+        try:
+            self._work()
+        finally:
+            self._has_ended = True
+            self._bell.ring_for_all()
+
+    def _leave(self) -> None:
+        """It has nothing left to do: a moment later it is gone."""
+        try:
+            if self._failure is None:
+                self.thread.join()
+        except RuntimeError as error:  # before Python 3.13: an interrupt as it was just going
+            if error.__context__ is not None:
+                raise error.__context__ from None
+
+
+class _Deferral:
+    """What is put off, in this process: its main thread alone can be interrupted, and has one of each handler."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.pending: set[int] = set()
+        self.process = 0
+        self.began = 0.0
+
+    def begin(self) -> bool:
+        """Whether it was this call that began it."""
+        if self.is_on or threading.get_ident() != threading.main_thread().ident:
+            return False
+        try:
+            self.is_on, self.process, self.began = True, os.getpid(), monotonic()
+            for number in _NUMBERS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    signal.signal(number, _Recorder(self, handler))
+        except BaseException:
+            self.is_on = False  # before any call: those that are installed let everything through
+            raise
+        return True
+
+    def end(self) -> None:
+        """What has come meanwhile comes now."""
+        self.is_on = False  # from here on, an interrupt may keep us from going on, but from then on does no harm
+        for number in _NUMBERS:
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Recorder):  # else the user has installed another meanwhile
+                signal.signal(number, handler.handler)
+        self._raise()
+
+    def _raise(self) -> None:
+        if self.pending:
+            try:
+                signal.raise_signal(self.pending.pop())
+            finally:
+                self._raise()
+
+
+class _Recorder:
+    """Stands in for the handler of a signal."""
+
+    def __init__(self, deferral: _Deferral, handler: Any) -> None:
+        self._deferral = deferral
+        self.handler: Any = handler.handler if isinstance(handler, _Recorder) else handler
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        deferral = self._deferral
+        if deferral.is_on and deferral.process == os.getpid() and monotonic() - deferral.began < _PUT_OFF_S:
+            deferral.pending.add(number)
+        else:
+            self.handler(number, frame)
+
+
+_NUMBERS = sorted(signal.valid_signals())
+_DEFERRAL = _Deferral()
+
+
+class put_off:
+    """Within it, handlers of signals wait until it ends: for what must not be broken off. Not for ever, if it hangs."""
+
+    def __enter__(self) -> None:
+        self._is_mine = _DEFERRAL.begin()
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_mine:
+            _DEFERRAL.end()
+
+
+def put_handlers_back() -> None:
+    """In a child that was forked within ``put_off``: handlers are the user's own again, and nothing is pending."""
+    _DEFERRAL.pending.clear()
+    _DEFERRAL.end()
+
+
+class let_in:
+    """Within ``put_off``: what waits comes now, and what comes is not put off, until it ends."""
+
+    def __enter__(self) -> None:
+        self._is_mine = _DEFERRAL.is_on and threading.get_ident() == threading.main_thread().ident
+        if self._is_mine:
+            try:
+                _DEFERRAL.end()
+            except BaseException:
+                _DEFERRAL.begin()
+                raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_mine:
+            _DEFERRAL.begin()
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether it was raised by the handler of a signal, and by no code that it came out of."""
+    return isinstance(error, KeyboardInterrupt) or _is_of_handler(error)
+
+
+def _is_of_handler(error: BaseException) -> bool:
+    """A handler is called with the very frame that it interrupts, as nobody else is."""
+    return any(_is_handler(frame) for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _is_handler(frame: FrameType) -> bool:
+    if frame.f_globals.get("__name__", "").startswith("stoker."):
+        return frame.f_code is _Recorder.__call__.__code__  # and of others, Python would keep what we look at
+    interrupted, values = frame.f_back, frame.f_locals.values()
+    if interrupted is None:
+        return False
+    # By identity: an array would be compared element by element.
+    return any(one is interrupted for value in values for one in (value if type(value) is tuple else (value,)))

@@ -1,0 +1,70 @@
+"""How work is done: by whom, how far ahead, in which order, and where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from stoker.arguments import checked_flag, checked_timeout
+from stoker.bridges import bridge, goes_elsewhere
+from stoker.counts import checked_count
+from stoker.observe import ErrorPolicy
+from stoker.plan import Plan
+from stoker.workers import Workers, workers_of
+
+_RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
+_UNDER_WAY = 2  # batches that a worker may have beside those that are ready: the one it makes, and the next
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How work is done, whatever it is. ``on_device``: what is made is moved ahead by a thread, so many at a time."""
+
+    workers: Workers
+    prefetch: int
+    in_order: bool
+    timeout: float | None
+    max_deaths: int
+    policy: ErrorPolicy
+    bridge: Callable[[Any], Any] | None
+    on_device: int
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        workers: int | Literal["auto"] | Workers,
+        prefetch: int,
+        in_order: bool,
+        timeout: float | None,
+        max_deaths: int,
+        policy: ErrorPolicy,
+        to: Any,
+        device: Any,
+        to_device: Any,
+        max_on_device: int,
+    ) -> Settings:
+        found = workers_of(workers)
+        ahead = checked_count("max_on_device", max_on_device, "a number of batches, 1 or more")
+        return cls(
+            found,
+            checked_count("prefetch", prefetch, "a number of batches per worker, 1 or more"),
+            checked_flag("in_order", in_order),
+            checked_timeout(timeout),
+            checked_count("max_deaths", max_deaths, "a number of deaths over one batch, 1 or more"),
+            policy,
+            bridge(to, device, to_device),
+            ahead if goes_elsewhere(device, to_device) and not found.is_inline else 0,
+        )
+
+    @property
+    def ahead(self) -> int:
+        """Batches that may be under way, or ready, and not yet taken."""
+        return self.workers.n * (self.prefetch + _UNDER_WAY) + self.on_device
+
+    def longest_run(self, plan: Plan) -> int:
+        """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
+        if not self.workers.makes_runs or not self.in_order or plan.times > 1:
+            return 1  # rotating samples must not get too far apart
+        return max(1, plan.rounds // (_RUNS_PER_WORKER * self.workers.n))
