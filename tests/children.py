@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing.resource_tracker
 
 import psutil
@@ -17,8 +18,15 @@ def children() -> list[psutil.Process]:
     return [child for child in found if child.pid != tracker]
 
 
-def nursery() -> psutil.Process:
-    """Its workers, forked, have the same command line."""
+def nurseries() -> list[psutil.Process]:
+    """The living ones: at most one. After a kill there is none until the loader has noticed it and started another.
+
+    A nursery's workers are forked and have the same command line, but are not children of this process.
+    """
     name = "stoker.workers.processes.nursery_process"
-    (found,) = [child for child in psutil.Process().children() if name in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if name in " ".join(child.cmdline()):
+                found.append(child)
     return found

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from stoker import ClosedError, Inline, Loader, Processes, Threads
-from tests.children import nursery
+from tests.children import nurseries
 from tests.datasets import Failing, Rows
 
 COUNT = int(os.environ.get("STOKER_MANY_LOADERS", "25"))
@@ -220,5 +220,5 @@ def test_a_loader_may_be_collected_while_another_one_starts_its_nursery(monkeypa
             return start(*args, **options)
 
         monkeypatch.setattr("stoker.workers.processes.nursery.subprocess.Popen", collect_and_start)
-        nursery().kill()  # so that the survivor starts another one
+        nurseries()[0].kill()  # so that the survivor starts another one
         assert firsts(iterator) == FIRSTS[1:]

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 from stoker.testing.faults import Pause, opened
+from tests.children import nurseries
 
 KILLS = ("SIGKILL", "SIGSEGV", "SIGTERM")
 NURSERY = "SIGKILL of the nursery"
@@ -44,7 +45,7 @@ class Harm:
         if not self._kinds or self._chance.random() >= self._often:
             return
         kind, pids = self._chance.choice(self._kinds), self._chance.choice(loaders).worker_pids
-        victim = self._one_of(nurseries() if kind == NURSERY else pids)
+        victim = self._one_of([nursery.pid for nursery in nurseries()] if kind == NURSERY else pids)
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             if victim and kind == STOP:
                 self._stop(victim)
@@ -79,7 +80,7 @@ class Harm:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL if kind in (NURSERY, BOTH) else signal.Signals[kind])
         self._faults[kind] += 1
         for nursery in nurseries() if kind == BOTH else ():
-            with opened(nursery) as pidfd:
+            with opened(nursery.pid) as pidfd:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _stop(self, pid: int) -> None:
@@ -94,13 +95,3 @@ class Harm:
             return pid if pid and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else 0
         except psutil.NoSuchProcess:
             return 0
-
-
-def nurseries() -> list[int]:
-    """Ours: at most one, but for one that has just died."""
-    found = []
-    for child in psutil.Process().children():
-        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-            if "stoker.workers.processes.nursery_process" in " ".join(child.cmdline()):
-                found.append(child.pid)
-    return found
