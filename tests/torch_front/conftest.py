@@ -1,0 +1,110 @@
+"""Each test of this folder runs on the class that sets the standard and on ours."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.util
+import multiprocessing.forkserver
+import multiprocessing.resource_sharer
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+_HERE = Path(__file__).parent
+
+_EXPECTED_WARNINGS = [
+    # Tests ask for three workers on machines with two cores.
+    "ignore:This DataLoader will create:UserWarning",
+    # JAX, if a test of another folder has loaded it, warns of each fork; torch's loader forks.
+    "ignore:os.fork:RuntimeWarning",
+]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent == _HERE:
+            for warning in _EXPECTED_WARNINGS:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+def _ours():
+    if importlib.util.find_spec("stoker.torch") is None:
+        pytest.skip("stoker.torch does not exist yet")
+    from stoker.torch import DataLoader
+
+    return DataLoader
+
+
+def _oracle():
+    from torch.utils.data import DataLoader
+
+    return DataLoader
+
+
+def _stateful_oracle():
+    return pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed").StatefulDataLoader
+
+
+def _end_what_the_oracle_leaves():
+    """Torch's iterators, if an error has made them part of a cycle, wait five seconds for each worker when collected.
+
+    Its queues close their pipes in threads of their own, and indices that are tensors are handed out by another.
+    """
+    for left in gc.get_objects():
+        if type(left).__name__.endswith("MultiProcessingDataLoaderIter") and "stoker" not in type(left).__module__:
+            left._shutdown_workers()
+    left = None
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name.startswith("QueueFeederThread"):
+            thread.join(10)
+    multiprocessing.resource_sharer.stop(10)
+    multiprocessing.forkserver._forkserver._stop()
+
+
+@pytest.fixture(params=["torch", "stoker"])
+def loader_class(request):
+    """Torch's DataLoader, and ours."""
+    yield _ours() if request.param == "stoker" else _oracle()
+    _end_what_the_oracle_leaves()
+
+
+@pytest.fixture(params=["torch", "stoker"])
+def stateful_class(request):
+    """StatefulDataLoader of torchdata, and ours."""
+    yield _ours() if request.param == "stoker" else _stateful_oracle()
+    _end_what_the_oracle_leaves()
+
+
+@pytest.fixture
+def our_class():
+    """Ours alone, for what torch does not promise."""
+    return _ours()
+
+
+@pytest.fixture(params=[0, 2], ids=["inline", "2 workers"])
+def num_workers(request):
+    """In this process, and in workers."""
+    return request.param
+
+
+class Gate:
+    """A place where a worker waits until the test lets it pass."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        os.mkfifo(self.path)
+
+    def open(self):
+        with contextlib.suppress(OSError):  # nobody waits: the worker has been killed
+            os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
+
+
+@pytest.fixture
+def gate(tmp_path):
+    gate = Gate(tmp_path / "gate")
+    yield gate
+    gate.open()
