@@ -98,7 +98,12 @@ class Gate:
         self.path = str(path)
         os.mkfifo(self.path)
 
+    def open_when_waited_for(self):
+        """Lets one worker pass, when it is there."""
+        os.close(os.open(self.path, os.O_WRONLY))
+
     def open(self):
+        """Lets a worker pass if one waits."""
         with contextlib.suppress(OSError):  # nobody waits: the worker has been killed
             os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
 
