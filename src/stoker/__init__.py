@@ -3,7 +3,7 @@
 from stoker.shadows import shadows_explained as _shadows_explained
 
 with _shadows_explained():
-    from stoker.batches import collate, convert, map_leaves
+    from stoker.batches import collate, convert, fetch, map_leaves
     from stoker.bridges import InFlight
     from stoker.collation import pad
     from stoker.errors import (
@@ -25,7 +25,7 @@ with _shadows_explained():
     from stoker.splitting import split
     from stoker.stores import Cache, Rotation
     from stoker.streams import Stream, stream
-    from stoker.workers import Inline, Processes, Threads
+    from stoker.workers import Inline, Processes, Threads, worker_number
 
 __version__ = "0.1.0"
 
@@ -54,8 +54,10 @@ __all__ = [
     "WorkerStats",
     "collate",
     "convert",
+    "fetch",
     "map_leaves",
     "pad",
     "split",
     "stream",
+    "worker_number",
 ]

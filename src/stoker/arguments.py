@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from stoker.batches import collate as default_collate
@@ -121,6 +121,28 @@ def checked_init(init: Any) -> Any:
     if init is not None and not callable(init):
         raise TypeError(f"init={init!r}: pass a function without arguments, which is called in each worker")
     return init
+
+
+def checked_items(items: Any) -> Iterable[Any]:
+    if not isinstance(items, Iterable):
+        raise TypeError(f"items={items!r}: pass an iterable, such as a list, or a generator, which may be endless")
+    return items
+
+
+def checked_worker_of(worker_of: Any, count: int) -> Callable[[Any], int] | None:
+    """It, with a check of what it returns."""
+    if worker_of is None:
+        return None
+    if not callable(worker_of):
+        raise TypeError(f"worker_of={worker_of!r}: pass a function that gets an item and returns a worker's number")
+
+    def checked(item: Any) -> int:
+        number = worker_of(item)
+        if not isinstance(number, int) or not 0 <= number < count:
+            raise ValueError(f"worker_of(item) returned {number!r}: return the number of a worker, 0 to {count - 1}")
+        return number
+
+    return checked
 
 
 def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None:

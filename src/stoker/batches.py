@@ -1,21 +1,45 @@
-"""What a loader does with batches, as functions for code of your own: ``collate``, ``convert`` and ``map_leaves``."""
+"""What a loader does with batches, as functions for code of your own: ``fetch``, ``collate``, ``convert`` and
+``map_leaves``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from stoker.bridges import Framework, bridge, landed
 from stoker.collation import collate as collated
 from stoker.collation.columns import made
+from stoker.collation.like_torch import like_torch
 from stoker.collation.tensors import is_tensor
 from stoker.collation.tree import Attributes
 from stoker.collation.tree import map_leaves as mapped
+from stoker.sources.indexed import fetched
 
 
-def collate(samples: Iterable[Any]) -> Any:
+def fetch(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
+    """Reads samples of a dataset in the quickest way that it offers, as a ``Loader`` does.
+
+    Arrays, tensors, torch's ``TensorDataset``, ``Subset`` of these and Hugging Face's ``Dataset`` give the samples of a
+    batch at once; other datasets are asked for them by ``__getitems__``, if they have it, or one by one.
+
+    Args:
+        dataset: Has ``__getitem__`` or ``__getitems__``.
+        indices: What to ask it for, as a list.
+
+    Returns:
+        The samples, in this order: a sequence, for ``collate``.
+
+    Example:
+        >>> import stoker
+        >>> stoker.fetch("abc", [2, 0])
+        ['c', 'a']
+    """
+    return fetched(dataset, indices)
+
+
+def collate(samples: Iterable[Any], *, like: Literal["torch"] | None = None, copy: bool = True) -> Any:
     """Makes one batch of samples, as a ``Loader`` does by default.
 
     Arrays and tensors are stacked along a new first axis, numbers become an array, strings and other objects become a
@@ -25,6 +49,10 @@ def collate(samples: Iterable[Any]) -> Any:
     Args:
         samples: The samples, all of one form, or one array or tensor that holds a sample in each row. There must be
             one at least.
+        like: "torch": gives what ``torch.utils.data.default_collate`` gives, type by type: all arrays and numbers
+            become tensors, and tuples become lists. What is seldom met is left to torch.
+        copy: False: arrays are not put together yet, but when a worker writes the batch into shared memory. Only for
+            what a function returns in a worker; the samples must not change until then.
 
     Returns:
         The batch. It shares no memory with the samples.
@@ -45,7 +73,13 @@ def collate(samples: Iterable[Any]) -> Any:
     rows: Any = samples if isinstance(samples, np.ndarray) or is_tensor(samples) else list(samples)
     if not len(rows):
         raise ValueError("collate() was called without samples: pass one sample at least")
-    return made(collated(rows))
+    if like == "torch":
+        batch = like_torch(samples if isinstance(samples, Sequence) else rows)
+    elif like is None:
+        batch = collated(rows)
+    else:
+        raise ValueError(f'like={like!r}: pass "torch", or nothing')
+    return made(batch) if copy else batch
 
 
 def convert(batch: Any, to: Framework, *, device: Any = None) -> Any:

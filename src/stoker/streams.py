@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from stoker.agenda import ItemAgenda
-from stoker.arguments import answers_unknown_names, checked_init, named
+from stoker.arguments import (
+    answers_unknown_names,
+    checked_flag,
+    checked_init,
+    checked_items,
+    checked_worker_of,
+    named,
+)
 from stoker.bridges import Framework
 from stoker.engine import Delivery
 from stoker.observe import ErrorPolicy, Failures, OnError, Stats
@@ -28,11 +35,13 @@ else:
 class Stream(Generic[R]):
     """What ``stoker.stream`` returns: an iterator over the results, and a context manager.
 
-    Its workers stop when the items have ended, when it is closed, and when it is garbage collected.
+    Its workers stop when the items have ended (unless ``keep_workers=True``), when it is closed, and when it is garbage
+    collected.
     """
 
-    def __init__(self, session: Session, count: int | None, work: str) -> None:
-        self._session, self._count, self._work = session, count, work
+    def __init__(self, session: Session, agenda: ItemAgenda, work: str, *, keep_workers: bool) -> None:
+        self._session, self._agenda, self._work = session, agenda, work
+        self._keep_workers = keep_workers
         self._ended = False
 
     def __iter__(self) -> Stream[R]:
@@ -48,9 +57,7 @@ class Stream(Generic[R]):
 
     def __len__(self) -> int:
         """The number of items. A ``TypeError`` if the items have no length."""
-        if self._count is None:
-            raise TypeError("the items of this stream have no length, so it has none either")
-        return self._count
+        return len(self._agenda)
 
     def state_dict(self) -> dict[str, Any]:
         """How many results the consumer has taken, as a dict that JSON can hold."""
@@ -67,6 +74,36 @@ class Stream(Generic[R]):
         self._session.load(state)
         self._ended = False
 
+    def restart(self, items: Iterable[Any]) -> None:
+        """Begins with other items, on the same workers. What was prefetched of the old ones is thrown away.
+
+        With ``keep_workers=True``, also after the items have ended.
+
+        Raises:
+            ClosedError: The stream was closed.
+
+        Example:
+            >>> import stoker
+            >>> with stoker.stream(abs, [-1, -2], keep_workers=True) as results:
+            ...     print(list(results))
+            ...     results.restart([-3])
+            ...     print(list(results))
+            [1, 2]
+            [3]
+        """
+        self._session.check_usable()
+        self._agenda.begin(checked_items(items))
+        self._session.go_to(0)
+        self._ended = False
+
+    def warm_up(self, seconds: float = 0.0) -> None:
+        """Starts the workers and has them begin before the first result is asked for, as far as ``prefetch`` allows.
+
+        Args:
+            seconds: How long to wait for them. 0: not at all.
+        """
+        self._session.warm_up(seconds)
+
     @property
     def worker_pids(self) -> list[int]:
         """The ids of the running worker processes. Empty before the start."""
@@ -81,7 +118,7 @@ class Stream(Generic[R]):
         self._session.close()
 
     def __repr__(self) -> str:
-        of_all = "" if self._count is None else f" of {self._count}"
+        of_all = f" of {len(self)}" if self._agenda.has_length else ""
         return f"Stream({self._work}, {self._session.stats().batches}{of_all} items taken, {self._session.phase()})"
 
     def __enter__(self) -> Stream[R]:
@@ -96,7 +133,8 @@ class Stream(Generic[R]):
         delivery = self._session.offer()
         if delivery is None:
             self._ended = True
-            self._session.close()
+            if not self._keep_workers:
+                self._session.close()
         return delivery
 
 
@@ -109,7 +147,9 @@ def stream(
     prefetch: int = 2,
     in_order: bool = True,
     init: Callable[[], object] | None = None,
-    seed: int = 0,
+    worker_of: Callable[[Any], int] | None = None,
+    keep_workers: bool = False,
+    seed: int | None = 0,
     on_error: OnError = "raise",
     max_errors: int | None = None,
     quarantine: str | os.PathLike[str] | None = None,
@@ -132,7 +172,12 @@ def stream(
         prefetch: The number of items that are in work or done ahead, per worker.
         in_order: False: results arrive in the order in which they are finished.
         init: A function without arguments that is called once in each worker before the first item, as in ``Loader``.
-        seed: Seeds all random generators in workers, for each item anew, from the seed and the item's number.
+        worker_of: A function that gets an item and returns the number of the worker, from 0 on, that alone may work on
+            it; one that takes a dead worker's place has its number. For work that keeps something from item to item.
+            None: whoever is free.
+        keep_workers: True: workers stay when the items have ended, for ``Stream.restart``.
+        seed: Seeds all random generators in workers, for each item anew, from the seed and the item's number. None:
+            they are left alone.
         on_error: What to do with an item over which ``work`` raises, kills its worker ``max_deaths`` times or exceeds
             ``timeout`` that often: "raise", "skip" or "quarantine", as in ``Loader``.
         max_errors: The number of items that may be left out. None: any number.
@@ -159,8 +204,6 @@ def stream(
     """
     if not callable(work):
         raise TypeError(f"work={work!r}: pass a function that takes an item")
-    if not isinstance(items, Iterable):
-        raise TypeError(f"items={items!r}: pass an iterable, such as a list, or a generator, which may be endless")
     if isinstance(max_errors, float):
         raise TypeError(f"max_errors={max_errors!r}: the number of items is not known, so pass a number, not a share")
     policy = ErrorPolicy(on_error, max_errors, quarantine)
@@ -176,12 +219,19 @@ def stream(
         to_device=to_device,
         max_on_device=max_on_device,
     )
-    agenda = ItemAgenda(items, seed=seed, ahead=not settings.workers.is_inline)
+    agenda = ItemAgenda(
+        checked_items(items),
+        seed=0 if seed is None else seed,
+        ahead=not settings.workers.is_inline,
+        worker_of=checked_worker_of(worker_of, settings.workers.n),
+    )
     session = Session(
         "stream",
         agenda,
-        job=Job(ItemSource(work), agenda.plan, None, policy.leaves_out, init=checked_init(init)),
+        job=Job(
+            ItemSource(work), agenda.plan, None, policy.leaves_out, init=checked_init(init), seeds=seed is not None
+        ),
         settings=settings,
         failures=Failures(policy),
     )
-    return Stream(session, len(items) if isinstance(items, Sized) else None, named(work))
+    return Stream(session, agenda, named(work), keep_workers=checked_flag("keep_workers", keep_workers))

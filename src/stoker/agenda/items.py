@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from types import GeneratorType
 from typing import Any
@@ -25,15 +25,24 @@ class ItemAgenda:
         items: What to pull.
         seed: Of all random numbers that are drawn over them.
         ahead: Pull not only when the consumer waits for the very next.
+        worker_of: Says which worker alone may do an item; None: any may.
     """
 
     what = "item"
     is_counted = True
     length, longest_run, epoch, shard = 0, 1, 0, (0, 1)
 
-    def __init__(self, items: Iterable[Any], *, seed: int, ahead: bool) -> None:
+    def __init__(
+        self, items: Iterable[Any], *, seed: int, ahead: bool, worker_of: Callable[[Any], int] | None = None
+    ) -> None:
         self.plan = Numbering(seed)
         self.cursor = Cursor()
+        self._worker_of = worker_of
+        self._ahead = ahead
+        self.begin(items)
+
+    def begin(self, items: Iterable[Any]) -> None:
+        """From now on these items, from the first one on. Nothing is left of those that there were."""
         self._items = items
         self._iterator: Iterator[Any] | None = None
         self._numbered: Iterator[tuple[int, Any]] = iter(())
@@ -41,7 +50,7 @@ class ItemAgenda:
         self._kept: dict[int, Any] = {}
         self._next = 0  # the number of the one that is offered next,
         self._taken: frozenset[int] = frozenset()  # which may not be one of these
-        self._pulling = Pulling(ahead=ahead)
+        self._pulling = Pulling(ahead=self._ahead)
 
     @property
     def interrupt(self) -> BaseException | None:
@@ -57,8 +66,14 @@ class ItemAgenda:
     def set_length(self, length: int) -> None:
         raise NotImplementedError("nobody knows how many items there are")
 
+    @property
+    def has_length(self) -> bool:
+        return isinstance(self._items, Sized)
+
     def __len__(self) -> int:
-        raise TypeError("the items of this stream have no length, so it has none either")
+        if not isinstance(self._items, Sized):
+            raise TypeError("the items of this stream have no length, so it has none either")
+        return len(self._items)
 
     def seek(self) -> None:
         position, taken = self.cursor.position, self.cursor.taken
@@ -76,7 +91,7 @@ class ItemAgenda:
 
     def runs(self, size: Callable[[], int]) -> Iterator[Run | None]:
         """First those that were pulled already, at once."""
-        yield from [Run(0, number, 1) for number in sorted(self._kept)]
+        yield from [self._run(number) for number in sorted(self._kept)]
         self._next = max(self._next, self._pulled)
         yield from self._pulling.runs(self._offer)
 
@@ -137,8 +152,11 @@ class ItemAgenda:
                 self._kept.pop(self._next, None)
                 self._next += 1
             else:
-                run = Run(0, self._next, 1)
+                run = self._run(self._next)
                 hand.held, self._next = run, self._next + 1  # at once
+
+    def _run(self, number: int) -> Run:
+        return Run(0, number, 1, worker=None if self._worker_of is None else self._worker_of(self._kept[number]))
 
     def _pull(self) -> bool:
         if self._iterator is None:

@@ -227,6 +227,19 @@ class Objects:
         self.values = values
 
 
+class Tupled:
+    """The same, as a tuple."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = tuple(values)
+
+    def __reduce__(self) -> Any:
+        """So that it is what it holds for whoever unpickles it."""
+        return tuple, (list(self.values),)
+
+
 def is_plain(array: Array) -> bool:
     """Whether an array is all there in its memory: no objects, no mask."""
     return not array.dtype.hasobject and not any_masked([array])
@@ -241,7 +254,7 @@ def any_masked(arrays: Sequence[Any]) -> bool:
 
 def made(tree: Any) -> Any:
     """What was collated outside a slot, with arrays in place of columns."""
-    return map_leaves(lambda leaf: leaf.values if isinstance(leaf, Objects) else _as_array(leaf), tree)
+    return map_leaves(lambda leaf: leaf.values if isinstance(leaf, (Objects, Tupled)) else _as_array(leaf), tree)
 
 
 def _as_array(leaf: Any) -> Any:

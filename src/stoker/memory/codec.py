@@ -23,6 +23,7 @@ from stoker.collation.columns import (
     Stack,
     Taken,
     TensorStack,
+    Tupled,
     Whole,
     is_plain,
 )
@@ -126,6 +127,8 @@ class Encoder:
         """A leaf that is no array, as it is to travel."""
         if isinstance(leaf, Objects):
             return self._listed(leaf.values, texts)
+        if self._shared and type(leaf) is Tupled:
+            return leaf.values
         if not self._shared or type(leaf) is not list:
             return leaf
         rows = copied_rows(leaf)

@@ -216,6 +216,15 @@ class Indexed:
         return Fetched(samples, indices, [])
 
 
+def fetched(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
+    """The same, of a dataset that need not have a length, and whose indices need not be numbers."""
+    rows = gathered(dataset, indices) or as_columns(dataset, indices)
+    if rows is not None:
+        return rows
+    together = getattr(dataset, "__getitems__", None)
+    return together(indices) if together else [dataset[index] for index in indices]
+
+
 def _brief(indices: Sequence[int]) -> str:
     shown = ", ".join(map(str, indices[:4]))
     return f"[{shown}, ... {len(indices)} in all]" if len(indices) > 4 else f"[{shown}]"

@@ -5,6 +5,7 @@ are the engine's.
 """
 
 from stoker.workers.backend import Answer, Backend, Death, Failed, Made, Request, Skipped, Timing
+from stoker.workers.identity import worker_number
 from stoker.workers.options import Inline, Processes, Threads, Workers, workers_of
 from stoker.workers.site import Site
 from stoker.workers.snapshot import Snapshot
@@ -27,5 +28,6 @@ __all__ = [
     "Timing",
     "Transport",
     "Workers",
+    "worker_number",
     "workers_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from stoker.sources import Fetched, Indexed, IndexedSource, ItemSource, SampleEr
 from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
 from stoker.workers.failure import error_line, ordinary, story
+from stoker.workers.identity import acting_as
 from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch, waited
 from stoker.workers.randomness import Generators
 from stoker.workers.transport import Writer
@@ -30,6 +32,7 @@ class Job:
     skip_errors: bool
     open_store: OpenStore | None = None
     init: Callable[[], object] | None = None  # called in each worker before all else
+    seeds: bool = True  # for each unit anew; else the random generators are nobody's business but the user's
 
 
 class Worker:
@@ -80,10 +83,11 @@ class Worker:
             self.place[0] = MAKING_THE_DATASET
             what = "init raised it, before the dataset was made"
             try:
-                if self._job.init is not None:
-                    self._job.init()
-                what = "the dataset could not be made"
-                dataset = self._job.source.open()
+                with acting_as(self.number):
+                    if self._job.init is not None:
+                        self._job.init()
+                    what = "the dataset could not be made"
+                    dataset = self._job.source.open()
             except self._interrupts:
                 raise
             except BaseException as error:
@@ -119,6 +123,10 @@ class Worker:
 
     def run(self, request: Request) -> Answer:
         """Makes every batch of the run; one that fails does not keep the others from being made."""
+        with acting_as(self.number):
+            return self._run(request)
+
+    def _run(self, request: Request) -> Answer:
         self._writer.begin(request.slot)
         results: list[Made | Failed] = []
         for place, start in enumerate(request.run.positions, 1):
@@ -148,9 +156,10 @@ class Worker:
         free, self._free_at = self._free_at or began, 0
         indices = _without(left_out, plan.indices(batch))
         store, generators = self._store, self._generators
-        with generators.lent():
+        with generators.lent() if self._job.seeds else contextlib.nullcontext():
             if store is None or not indices:  # of which all were left out
-                generators.seed(plan.batch_seed(batch) if dataset.seed is None else dataset.seed)
+                if self._job.seeds:
+                    generators.seed(plan.batch_seed(batch) if dataset.seed is None else dataset.seed)
                 fetched = self._fetch(dataset, indices)
                 fetched_at = perf_counter_ns()
                 packed = self._writer.write(self._collate(fetched))

@@ -1,0 +1,144 @@
+"""Samples collated as ``torch.utils.data.default_collate`` does it, type by type, but without copying anything yet.
+
+Samples that are all alike, of the types that nearly all have, are collated here; anything else is left to torch, which
+also has the errors of samples that do not fit together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stoker.collation.alike import array_of, columns_of
+from stoker.collation.columns import Column, Columnar, Gathered, Objects, Stack, Taken, TensorStack, Tupled, Whole
+from stoker.collation.tensors import are_simple, is_plain_tensor, tensor_as_array, tensor_dtype
+from stoker.collation.tree import is_namedtuple
+
+# The dtypes that numpy and torch both have, by their names, which are the same.
+_COMMON = {
+    np.dtype(kind): np.dtype(kind).name
+    for kind in (
+        *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+        *(np.float16, np.float32, np.float64, np.complex64, np.complex128),
+    )
+}
+
+
+class _Unlike(Exception):
+    """Torch itself must collate these."""
+
+
+def like_torch(samples: Any) -> Any:
+    """One tree, whose leaves are columns that will be tensors; or, where torch had to do it, what torch gives."""
+    from torch.utils.data import default_collate
+
+    if not _is_torchs_own():
+        return default_collate(list(samples))
+    try:
+        if type(samples) is Gathered:
+            return _gathered(samples.tree)
+        if type(samples) is Columnar:
+            return {key: _table_column(column, len(samples)) for key, column in samples.columns.items()}
+        if not isinstance(samples, list) or not samples:
+            raise _Unlike
+        return _collated(samples, Objects)
+    except _Unlike:
+        return default_collate(samples if isinstance(samples, list | tuple) else list(samples))
+
+
+def _is_torchs_own() -> bool:
+    """Whether nobody has told torch to collate a type in a way of their own."""
+    torch, collate = sys.modules["torch"], sys.modules["torch.utils.data._utils.collate"]
+    functions = collate.default_collate_fn_map
+    of_tensors = functions.get(torch.Tensor)
+    is_own = of_tensors is collate.collate_tensor_fn or hasattr(of_tensors, "is_like_torch")
+    return is_own and bool(
+        functions
+        == {
+            torch.Tensor: of_tensors,
+            np.ndarray: collate.collate_numpy_array_fn,
+            (np.bool_, np.number, np.object_): collate.collate_numpy_scalar_fn,
+            float: collate.collate_float_fn,
+            int: collate.collate_int_fn,
+            str: collate.collate_str_fn,
+            bytes: collate.collate_str_fn,
+        }
+    )
+
+
+def _collated(values: list[Any], texts: Callable[[list[Any]], Objects | Tupled]) -> Any:
+    """``texts``: what strings become, which depends on the container that they are in."""
+    torch = sys.modules["torch"]
+    first = values[0]
+    cls = type(first)
+    kinds = set(map(type, values))
+    if len(kinds) != 1:
+        raise _Unlike
+    if cls is torch.Tensor:
+        return _tensors(values)
+    if cls is np.ndarray:
+        return _arrays(values)
+    if cls is str or cls is bytes:
+        return texts(values)
+    if cls is dict or cls is tuple or cls is list or is_namedtuple(cls):
+        return _containers(cls, values)
+    array = None if cls is np.uint64 else array_of(values, kinds)  # of which torch makes no tensor
+    if array is None:
+        raise _Unlike
+    return Whole(array, _COMMON[array.dtype])
+
+
+def _containers(cls: type, values: list[Any]) -> Any:
+    found = columns_of(values)
+    if found is None:
+        raise _Unlike
+    keys, columns = found
+    if cls is dict:
+        return {key: _collated(column, Objects) for key, column in zip(keys, columns, strict=True)}
+    collated = [_collated(column, Tupled) for column in columns]
+    return cls(*collated) if is_namedtuple(cls) else collated
+
+
+def _tensors(values: list[Any]) -> Column:
+    if not are_simple(values):
+        raise _Unlike
+    return TensorStack(values, lambda: _by_torch(values))
+
+
+def _by_torch(values: list[Any]) -> Column:
+    """Torch could not write them into a slot: it raises, or stacks them in memory of its own."""
+    from torch.utils.data import default_collate
+
+    tensor = default_collate(values)
+    return Whole(tensor_as_array(tensor), tensor_dtype(tensor))
+
+
+def _arrays(values: list[Any]) -> Column:
+    first = values[0]
+    name = _COMMON.get(first.dtype)
+    if name is None or any(array.dtype != first.dtype for array in values):
+        raise _Unlike
+    if [array.shape for array in values].count(first.shape) != len(values):
+        raise _Unlike
+    return Stack(values, first.dtype, "sample", (), name)
+
+
+def _gathered(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _as_tensors(column) for key, column in tree.items()}
+    return [_as_tensors(column) for column in tree] if isinstance(tree, tuple) else _as_tensors(tree)
+
+
+def _as_tensors(column: Taken) -> Taken:
+    return column if column.tensor else Taken(column.array, column.places, _COMMON[column.dtype])
+
+
+def _table_column(column: Any, count: int) -> Any:
+    if type(column) is np.ndarray and column.dtype in _COMMON:
+        return Whole(column, _COMMON[column.dtype])
+    if type(column) is sys.modules["torch"].Tensor and column.ndim and is_plain_tensor(column):
+        return Whole(tensor_as_array(column), tensor_dtype(column))
+    return _collated(column if type(column) is list else [column[nth] for nth in range(count)], Objects)

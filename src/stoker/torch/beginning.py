@@ -1,0 +1,69 @@
+"""How an epoch begins: from the start, or from a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.utils.data import _DatasetKind
+
+import stoker
+from stoker.torch import draws
+from stoker.torch.progress import Progress, Snapshot
+from stoker.torch.sampling import Pass, is_stateful, may_draw
+from stoker.torch.states import SavedState
+
+
+def begun(iterator: Any, loader: Any, saved: SavedState | None, begin: Callable[[], None]) -> Progress:
+    """Has torch begin an epoch, by ``begin``, and brings it to where the state was saved, if there is one.
+
+    Torch asks the sampler for an iterator then, and draws the base seed: so random generators must be in their places.
+    """
+    if saved is not None:
+        _check_workers(saved, loader)
+    sampler, is_iterable = loader._index_sampler, loader._dataset_kind == _DatasetKind.Iterable
+    generators = generators_of(loader)
+    own = {} if saved is None else saved.own
+    before = own.get("draws")
+    if saved is None and may_draw(sampler) and not is_iterable:
+        before = draws.captured(generators)
+    with draws.drawn_again(own.get("draws"), generators):
+        begin()
+        iterator._sampler_iter = Pass(sampler, iterator._sampler_iter)
+        if saved is not None:
+            iterator._base_seed = own.get("base_seed", saved.main.get("_base_seed", iterator._base_seed))
+            iterator._IterableDataset_len_called = saved.main["_IterableDataset_len_called"]
+            if not is_iterable:
+                iterator._sampler_iter.load_state_dict(saved.snapshot.sampler)
+    tells_state = is_iterable or is_stateful(loader.dataset) or iterator._sampler_iter.has_state
+    return Progress(
+        loader.num_workers,
+        loader._epoch,
+        iterator._base_seed,
+        iterator._shared_seed,
+        iterator._IterableDataset_len_called,
+        before,
+        generators,
+        (loader.snapshot_every_n_steps or 0) if tells_state and loader.num_workers else 1,
+        Snapshot() if saved is None else saved.snapshot,
+    )
+
+
+def generators_of(loader: Any) -> draws.Generators:
+    batch_sampler = loader.batch_sampler
+    return draws.generators_of(loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
+
+
+def _check_workers(saved: SavedState, loader: Any) -> None:
+    is_iterable = loader._dataset_kind == _DatasetKind.Iterable
+    if saved.num_workers == loader.num_workers or not (is_iterable or saved.tells_datasets):
+        return
+    why = (
+        "each worker reads a part of an iterable dataset"
+        if is_iterable
+        else "each worker's dataset has a state of its own"
+    )
+    raise stoker.StateError(
+        f"the state is of num_workers={saved.num_workers}, and this DataLoader has num_workers={loader.num_workers}: "
+        f"{why}, so pass num_workers={saved.num_workers}"
+    )

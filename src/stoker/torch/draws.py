@@ -1,0 +1,66 @@
+"""What a sampler draws from random generators, so that it can draw the same again after a resume."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+Generators = Sequence[Any]  # torch's, which belong to a loader or its samplers
+
+
+def generators_of(*owners: Any) -> Generators:
+    """The generators that a loader and its samplers have of their own, each once."""
+    found = [getattr(owner, "generator", None) for owner in owners]
+    return list({id(one): one for one in found if isinstance(one, torch.Generator)}.values())
+
+
+def captured(generators: Generators) -> dict[str, Any]:
+    """The state of these generators, and of those that all code of this process shares."""
+    name, keys, *rest = np.random.get_state()
+    version, words, gauss = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "numpy": [name, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],  # as torch.load reads it safely
+        "python": [version, torch.tensor(words, dtype=torch.int64), gauss],
+        "generators": current(generators),
+    }
+
+
+def current(generators: Generators) -> list[Any]:
+    return [generator.get_state() for generator in generators]
+
+
+def set_all(generators: Generators, states: Sequence[Any]) -> None:
+    for generator, state in zip(generators, states, strict=False):
+        generator.set_state(state)
+
+
+@contextlib.contextmanager
+def drawn_again(draws: dict[str, Any] | None, generators: Generators) -> Iterator[None]:
+    """Within, all generators begin where they were when ``draws`` was captured.
+
+    Afterwards, the shared ones are where they are now: they belong to the training. The others stay.
+    """
+    if draws is None:
+        yield
+        return
+    now = captured(())
+    _set_shared(draws)
+    set_all(generators, draws["generators"])
+    try:
+        yield
+    finally:
+        _set_shared(now)
+
+
+def _set_shared(draws: dict[str, Any]) -> None:
+    name, keys, *rest = draws["numpy"]
+    version, words, gauss = draws["python"]
+    torch.set_rng_state(draws["torch"])
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
+    random.setstate((version, tuple(words.tolist()), gauss))

@@ -1,0 +1,181 @@
+"""The iterator of a loader with workers, which are Stoker's."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
+
+import stoker
+from stoker.torch.beginning import begun
+from stoker.torch.states import SavedState
+from stoker.torch.tasks import IterableTasks, MapTasks
+from stoker.torch.work import Ended, Result, Task, Work
+
+_STARTS = {"fork": "fork", "spawn": "spawn", "forkserver": "nursery"}
+_DEATHS = 3  # over one batch, with recover=True
+
+
+class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not look at torch
+    """Gives tasks to a ``stoker.stream``, and batches to the consumer."""
+
+    def __init__(self, loader: Any, saved: SavedState | None) -> None:
+        begin = super().__init__
+        self.progress = begun(self, loader, saved, lambda: begin(loader))
+        self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor
+        if self._prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
+        is_iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._is_pinned = is_iterable or (self._in_order and loader.seed is None)
+        to_pass = 0 if saved is None else saved.steps
+        if is_iterable and saved is not None and not saved.tells_datasets and not saved.own:
+            to_pass += saved.snapshot.step  # torchdata's does not tell which worker has made how many
+            self.progress = self.progress.anew()
+        self._tasks = self._new_tasks(saved)
+        self._work = self._new_work(loader, saved)
+        self._stream: stoker.Stream[Any] | None = stoker.stream(
+            self._work,
+            self._tasks,
+            workers=stoker.Processes(self._num_workers, start=_start_method(loader)),
+            prefetch=self._prefetch_factor,
+            in_order=self._in_order,
+            init=self._work.start,
+            worker_of=_worker_of if self._is_pinned else None,
+            keep_workers=self._persistent_workers,
+            seed=None,
+            timeout=self._timeout or None,
+            max_deaths=_DEATHS if loader.recover else 1,
+        )
+        self._stream.warm_up()
+        self._pids = self._stream.worker_pids
+        self._num_yielded = self.progress.yielded
+        for _ in range(to_pass):
+            next(self)
+
+    @property
+    def _workers(self) -> list[WorkerHandle]:
+        return [WorkerHandle(pid) for pid in ([] if self._stream is None else self._stream.worker_pids)]
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        """Begins the next epoch with the same workers."""
+        assert self._stream is not None
+        begin = super()._reset
+        self.progress = begun(self, loader, None, lambda: begin(loader, first_iter))
+        self._tasks = self._new_tasks(None)
+        self._work.states.clear()
+        self._stream.restart(self._tasks)
+        self._stream.warm_up()
+
+    def __next__(self) -> Any:
+        try:
+            return super().__next__()
+        except StopIteration:
+            self.progress.finished = True
+            raise
+
+    def _next_data(self) -> Any:
+        while True:
+            result = self._next_result()
+            data, serial, state = result if type(result) is Result else (result, None, None)
+            task = self._tasks.done(None if self._in_order else serial)
+            if type(data) is Ended:
+                assert task.worker is not None
+                self.progress.worker_ended(task.worker, data.state)
+                continue
+            if isinstance(data, ExceptionWrapper):
+                data.reraise()
+            if state is not None and task.worker is not None:
+                self._work.states[task.worker] = task.nth + 1, state
+            self.progress.took(task, state)
+            return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+
+    def _next_result(self) -> Any:
+        if self._stream is None:
+            raise StopIteration
+        try:
+            return next(self._stream)
+        except StopIteration:
+            if not self._persistent_workers:
+                self._stream = None
+            raise
+        except stoker.WorkerDied as error:
+            self._pass_over()
+            raise RuntimeError(self._told(error)) from error
+        except Exception as error:
+            if any(note.startswith("stoker: ") for note in getattr(error, "__notes__", ())):
+                self._pass_over()  # it stands for a batch; others come out of a signal's handler
+            raise
+
+    def _pass_over(self) -> None:
+        if self._in_order:
+            self._tasks.done(None)
+
+    def _told(self, error: stoker.WorkerDied) -> str:
+        if self._timeout and "timeout" in str(error):
+            return f"DataLoader timed out after {self._timeout} seconds"
+        gone = ", ".join(str(pid) for pid in self._pids if not WorkerHandle(pid).is_alive())
+        return f"DataLoader worker (pid(s) {gone}) exited unexpectedly: {error}"
+
+    def _new_tasks(self, saved: SavedState | None) -> MapTasks | IterableTasks:
+        """What there is to do from where the consumer is."""
+        if self._dataset_kind != _DatasetKind.Iterable:
+            return MapTasks(self._sampler_iter, self.progress, pinned=self._is_pinned)
+        made = self.progress.made if saved is not None and not saved.tells_datasets else {}
+        index = next(self._sampler_iter)
+        return IterableTasks(index, self.progress, made=[made.get(k, 0) for k in range(self._num_workers)])
+
+    def _new_work(self, loader: Any, saved: SavedState | None) -> Work:
+        init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            init_fn = functools.partial(_sharding_worker_init_fn, init_fn, self._world_size, self._rank)
+        has_states = saved is not None and saved.tells_datasets
+        return Work(
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
+            self._base_seed,
+            self._shared_seed,
+            init_fn,
+            self._num_workers,
+            numbered=not self._in_order,
+            seed=loader.seed,
+            states={worker: (0, state) for worker, state in self.progress.workers.items()} if has_states else {},
+        )
+
+    def _shutdown_workers(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+
+class WorkerHandle:
+    """A worker process, as far as code that looks at torch's workers needs it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def is_alive(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def _worker_of(task: Task) -> int:
+    assert task.worker is not None
+    return task.worker
+
+
+def _start_method(loader: Any) -> Any:
+    """What "forkserver" is in Python, the nursery is here."""
+    context = loader.multiprocessing_context or torch.multiprocessing
+    return _STARTS[context.get_start_method()]

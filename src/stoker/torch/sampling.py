@@ -1,0 +1,149 @@
+"""One pass over somebody's sampler, which can be begun again where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from torch.utils.data.distributed import DistributedSampler
+
+_OF_TORCH = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler)
+_WITHOUT_DRAWS = (SequentialSampler, DistributedSampler)  # from generators that others use, too
+
+
+def is_stateful(thing: Any) -> bool:
+    """Whether it can say where it is, and go there."""
+    return callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None))
+
+
+def state_of(thing: Any) -> Any:
+    return thing.state_dict() if is_stateful(thing) else None
+
+
+def may_draw(index_sampler: Any) -> bool:
+    """Whether a sampler may draw from random generators that are not all its own."""
+    inner = index_sampler.sampler if type(index_sampler) is BatchSampler else index_sampler
+    return type(inner) not in _WITHOUT_DRAWS
+
+
+class Batches:
+    """What iterating torch's ``BatchSampler`` over a sampler of the user's gives, with the state of that sampler."""
+
+    def __init__(self, batch_sampler: BatchSampler) -> None:
+        self._sampler: Any = batch_sampler.sampler
+        self._size, self._drop_last = batch_sampler.batch_size, batch_sampler.drop_last
+        self._iterator: Any = None
+        self._samples = 0
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> list[Any]:
+        if self._iterator is None:
+            self._iterator = iter(self._sampler)
+        batch = list(islice(self._iterator, self._size))
+        self._samples += len(batch)
+        if not batch or (self._drop_last and len(batch) < self._size):
+            raise StopIteration
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "samples_yielded": self._samples,
+            "sampler_state": state_of(self._sampler),
+            "sampler_iter_state": state_of(self._iterator),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state.get("sampler_state") is not None:
+            self._sampler.load_state_dict(state["sampler_state"])
+        self._iterator, self._samples = iter(self._sampler), state["samples_yielded"]
+        if state.get("sampler_iter_state") is not None and is_stateful(self._iterator):
+            self._iterator.load_state_dict(state["sampler_iter_state"])
+        elif not is_stateful(self._sampler):
+            skip(self._iterator, self._samples)
+
+
+class Pass:
+    """One pass over an index sampler: its indices one by one, and its state after each.
+
+    Args:
+        index_sampler: The loader's.
+        iterator: Of that, as it has just been made.
+    """
+
+    def __init__(self, index_sampler: Any, iterator: Iterator[Any]) -> None:
+        self._sampler: Any = index_sampler
+        self._iterator: Any = iterator
+        if type(index_sampler) is BatchSampler and type(index_sampler.sampler) not in _OF_TORCH:
+            self._iterator = Batches(index_sampler)  # the iterator of torch's has not begun yet
+        self.pulled = 0
+
+    @property
+    def has_state(self) -> bool:
+        """Whether it has more to say than how many indices it has given."""
+        return is_stateful(self._sampler) or is_stateful(self._iterator)
+
+    def __iter__(self) -> Pass:
+        return self
+
+    def __next__(self) -> Any:
+        index = next(self._iterator)
+        self.pulled += 1
+        return index
+
+    def state_dict(self) -> dict[str, Any]:
+        """Under the names that torchdata has for it."""
+        return {
+            "_index_sampler_state": state_of(self._sampler),
+            "_sampler_iter_state": state_of(self._iterator),
+            "_sampler_iter_yielded": self.pulled,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.pulled = state["_sampler_iter_yielded"]
+        of_sampler, of_iterator = state.get("_index_sampler_state"), state.get("_sampler_iter_state")
+        seen = _random_state(of_iterator)
+        if seen is not None and type(_innermost(self._sampler)) is RandomSampler:
+            self._iterator = iter(_redrawn(self._sampler, seen))
+        elif is_stateful(self._sampler) or is_stateful(self._iterator):
+            if of_sampler is not None and is_stateful(self._sampler):
+                self._sampler.load_state_dict(of_sampler)
+                self._iterator = iter(self._sampler)
+            if of_iterator is not None and is_stateful(self._iterator):
+                self._iterator.load_state_dict(of_iterator)
+            return
+        skip(self._iterator, self.pulled)
+
+
+def skip(iterator: Iterator[Any], count: int) -> None:
+    next(islice(iterator, count, count), None)
+
+
+def _innermost(sampler: Any) -> Any:
+    return sampler.sampler if type(sampler) is BatchSampler else sampler
+
+
+def _random_state(state: Any) -> Any:
+    """That of a generator, if the state is of torchdata's own random sampler."""
+    inner = state.get("sampler_iter_state", state) if isinstance(state, dict) else None
+    return inner.get("generator") if isinstance(inner, dict) else None
+
+
+def _redrawn(sampler: Any, state: Any) -> Sampler[Any]:
+    """A sampler that gives the order of one of torchdata's whose generator had that state."""
+    inner = _innermost(sampler)
+    generator = inner.generator if inner.generator is not None else torch.Generator()
+    generator.set_state(state)
+    again = RandomSampler(inner.data_source, inner.replacement, inner._num_samples, generator=generator)
+    return again if inner is sampler else BatchSampler(again, sampler.batch_size, sampler.drop_last)

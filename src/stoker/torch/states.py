@@ -1,0 +1,79 @@
+"""States, as they are read: ours and torchdata's, of either form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import stoker
+from stoker.torch.progress import FINISHED, OWN, Snapshot
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """What a state says, whoever saved it.
+
+    Attributes:
+        snapshot: Where to begin.
+        steps: How many batches to pass over then.
+        finished: The epoch was over.
+        num_workers: Of the loader that saved it.
+        main: Its part about the sampler.
+        own: What only our states have, if it is one.
+    """
+
+    snapshot: Snapshot
+    steps: int
+    finished: bool
+    num_workers: int
+    main: dict[str, Any]
+    own: dict[str, Any]
+
+    @property
+    def is_unbegun(self) -> bool:
+        """Whether it was saved before the first loop: not even the sampler had been asked for anything."""
+        return bool(self.own) and self.own["base_seed"] is None
+
+    @property
+    def tells_datasets(self) -> bool:
+        """Whether it has the state of any dataset."""
+        return any(_tells(state) for state in self.snapshot.workers.values())
+
+
+def read_state(state: dict[str, Any]) -> SavedState:
+    """Raises StateError if it is not one."""
+    try:
+        return _read(state)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise stoker.StateError(
+            f"this is not the state of a DataLoader ({type(error).__name__}: {error}): pass what state_dict() of "
+            f"stoker.torch.DataLoader, or of torchdata's StatefulDataLoader, has returned"
+        ) from error
+
+
+def _read(state: dict[str, Any]) -> SavedState:
+    own = state.get(OWN) or {}
+    if "_snapshot" in state:
+        found = state["_snapshot"]
+        main, step, last = found["_main_snapshot"], found["_snapshot_step"], found["_last_yielded_worker_id"]
+        count, steps = main["_num_workers"], state["_steps_since_snapshot"]
+        workers = {k: found["_worker_snapshots"][f"worker_{k}"] for k in range(count)}
+    else:
+        main, step, last, count, steps = state, state["_num_yielded"], 0, 0, 0
+        workers = {0: {"fetcher_state": state["fetcher_state"], "dataset_state": state["dataset_state"]}}
+    snapshot = Snapshot(
+        int(step),
+        int(main["_sampler_iter_yielded"]),
+        frozenset(own.get("taken", ())),
+        {name: main.get(name) for name in ("_index_sampler_state", "_sampler_iter_state", "_sampler_iter_yielded")},
+        workers,
+        {int(worker): int(made) for worker, made in own.get("made", {}).items()},
+        frozenset(own.get("ended", ())),
+        int(last),
+    )
+    return SavedState(snapshot, int(steps), bool(state[FINISHED]), int(count), main, own)
+
+
+def _tells(state: dict[str, Any]) -> bool:
+    fetcher = state.get("fetcher_state") or {}
+    return state.get("dataset_state") is not None or fetcher.get("dataset_iter_state") is not None

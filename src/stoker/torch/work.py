@@ -1,0 +1,272 @@
+"""What a worker does, and what it is to torch: its seeds, its worker info, its fetcher."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import OrderedDict, UserDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data import _DatasetKind, default_collate, graph_settings
+from torch.utils.data._utils import collate as torch_collate
+from torch.utils.data._utils import worker as torch_worker
+
+import stoker
+from stoker.torch.sampling import is_stateful, state_of
+
+
+class Task(NamedTuple):
+    """One batch to make.
+
+    Attributes:
+        epoch: How often the loader was iterated before.
+        serial: Its number among all tasks of the epoch.
+        worker: The one that is to make it; None: any.
+        nth: Of an iterable dataset: how many batches the worker has made before it.
+        index: What the sampler gave.
+        snapshot: Whether the state of the dataset is wanted with it.
+        shared_seed: What an ``IterDataPipe`` is seeded with in that epoch.
+    """
+
+    epoch: int
+    serial: int
+    worker: int | None
+    nth: int
+    index: Any
+    snapshot: bool
+    shared_seed: int | None
+
+
+class Result(NamedTuple):
+    """A batch with what the consumer wants to know beside it."""
+
+    data: Any
+    serial: int
+    state: Whole | None
+
+
+class Ended(NamedTuple):
+    """The worker's iterable dataset has given all it has."""
+
+    state: Any
+
+
+class Whole:
+    """An object that travels as one pickle, whatever is in it, and is the object itself on the other side."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return _itself, (self.value,)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+@dataclass
+class Work:
+    """Makes batches in a worker as torch's own worker loop does.
+
+    Attributes:
+        states: Of each worker's dataset, and how many batches it had made by then: where a worker begins. With "fork",
+            one that takes another's place sees what the consumer has noted here since.
+        numbered: Results say which task they are of: they may come out of order.
+        seed: With it, all generators are seeded for each batch anew, so that it does not matter who makes it.
+    """
+
+    kind: int
+    dataset: Any
+    auto_collation: bool
+    collate_fn: Callable[[Any], Any]
+    drop_last: bool
+    base_seed: int
+    shared_seed: int | None
+    init_fn: Callable[[int], None] | None
+    num_workers: int
+    numbered: bool
+    seed: int | None
+    states: dict[int, tuple[int, Any]] = field(default_factory=dict)
+    _fetcher: Any = None
+    _failure: Any = None
+    _epoch: int = -1
+    _made: int = 0
+    _rng: Any = None
+    _tells_state: bool = False
+
+    def start(self) -> None:
+        """In a worker, before its first task: what torch does in one."""
+        number = stoker.worker_number()
+        assert number is not None
+        torch.set_num_threads(1)
+        seed = self.base_seed + number
+        random.seed(seed)
+        torch.manual_seed(seed)
+        np.random.seed(torch_worker._generate_state(self.base_seed, number))
+        if isinstance(self.dataset, torch.utils.data.IterDataPipe):
+            self._rng = torch.Generator()
+            self._apply_seed(self.shared_seed)
+        torch_worker._worker_info = torch_worker.WorkerInfo(
+            id=number, num_workers=self.num_workers, seed=seed, dataset=self.dataset
+        )
+        _stack_in_own_memory()
+        try:
+            if self.init_fn is not None:
+                self.init_fn(number)
+            self._begin(number)
+        except Exception:
+            self._failure = _caught(number)
+
+    def __call__(self, task: Task) -> Any:
+        number = stoker.worker_number()
+        assert number is not None
+        state = None
+        try:
+            if self._failure is not None:
+                data, self._failure = self._failure, None
+            else:
+                self._come_to(task, number)
+                data = self._fetch(task.index)
+                if task.snapshot and self._tells_state:
+                    state = Whole(self._state(number))
+                data = _exact(data)
+        except Exception as error:
+            if isinstance(error, StopIteration) and self.kind == _DatasetKind.Iterable:
+                data = Ended(Whole(self._state(number)) if self._tells_state else None)
+            else:
+                data = _caught(number)
+        return Result(data, task.serial, state) if self.numbered or state is not None else data
+
+    def _begin(self, number: int) -> None:
+        """From the state that there is, if there is one: the dataset's, then its iterator's."""
+        made, state = self.states.get(number, (0, None))
+        if state is not None and state["dataset_state"] is not None:
+            self.dataset.load_state_dict(state["dataset_state"])
+        self._make_fetcher()
+        self._made = made
+        of_fetcher = None if state is None else state["fetcher_state"]
+        if of_fetcher is not None:
+            if of_fetcher["dataset_iter_state"] is not None and is_stateful(self._fetcher.dataset_iter):
+                self._fetcher.dataset_iter.load_state_dict(of_fetcher["dataset_iter_state"])
+            self._fetcher.ended = of_fetcher["fetcher_ended"]
+
+    def _make_fetcher(self) -> None:
+        collate = self.collate_fn
+        if collate is default_collate:
+            collate = _collate_later
+        self._fetcher = _DatasetKind.create_fetcher(
+            self.kind, self.dataset, self.auto_collation, collate, self.drop_last
+        )
+        self._made = 0
+        iterator = getattr(self._fetcher, "dataset_iter", None)
+        self._tells_state = is_stateful(self.dataset) or is_stateful(iterator)
+
+    def _come_to(self, task: Task, number: int) -> None:
+        """To where the task is to be done: in its epoch, after the batches that come before it."""
+        if self._epoch not in (-1, task.epoch):
+            if self._rng is not None:
+                self._apply_seed(task.shared_seed)
+            self._make_fetcher()
+        self._epoch = task.epoch
+        if self.seed is not None:
+            _seed(self.seed, task.epoch, task.serial, *(() if task.worker is None else (task.worker,)))
+        if self.kind == _DatasetKind.Iterable:
+            while self._made < task.nth:  # it has taken the place of one that had come so far
+                self._fetcher.fetch(task.index)
+                self._made += 1
+            self._made += 1
+        elif self.seed is None and self._made < task.nth:  # its random numbers go on, not from the beginning
+            _seed(self.base_seed, number, task.nth)
+        self._made = max(self._made, task.nth + 1)
+
+    def _fetch(self, index: Any) -> Any:
+        if self.kind == _DatasetKind.Map and self.auto_collation and self.collate_fn is default_collate:
+            return _collate_later(stoker.fetch(self.dataset, index))
+        return self._fetcher.fetch(index)
+
+    def _state(self, number: int) -> dict[str, Any]:
+        """Under the names that torchdata has for it."""
+        return dataset_state(self.kind, self._fetcher, self.dataset) | {"worker_id": number}
+
+    def _apply_seed(self, seed: int | None) -> None:
+        assert seed is not None
+        self._rng.manual_seed(seed)
+        self.dataset = graph_settings.apply_random_seed(self.dataset, self._rng)
+
+
+def dataset_state(kind: int, fetcher: Any, dataset: Any) -> dict[str, Any]:
+    """Where a dataset is, as far as it can say so."""
+    if kind != _DatasetKind.Iterable:
+        return {"fetcher_state": None, "dataset_state": state_of(dataset)}
+    iterator = fetcher.dataset_iter
+    of_fetcher = {"dataset_iter_state": state_of(iterator), "fetcher_ended": fetcher.ended}
+    return {"fetcher_state": of_fetcher, "dataset_state": None if iterator is dataset else state_of(dataset)}
+
+
+_collate_later = partial(stoker.collate, like="torch", copy=False)
+
+
+def _stack_in_own_memory() -> None:
+    """A collate function of the user's that calls torch's need not make files in shared memory: we copy it to ours."""
+    stacks = torch_collate.default_collate_fn_map
+    if stacks.get(torch.Tensor) is torch_collate.collate_tensor_fn:
+        stacks[torch.Tensor] = _stacked
+
+
+def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    first = batch[0]
+    if first.is_nested or first.layout is not torch.strided or any(tensor.requires_grad for tensor in batch):
+        return torch_collate.collate_tensor_fn(batch, collate_fn_map=collate_fn_map)  # which raises
+    return torch.stack(batch, 0)
+
+
+_stacked.is_like_torch = True  # type: ignore[attr-defined]  # which stoker.collate asks, before it does it quicker
+
+
+def _caught(number: int) -> ExceptionWrapper:
+    return ExceptionWrapper(where=f"in DataLoader worker process {number}")
+
+
+def _seed(*parts: int) -> None:
+    """All generators, from numbers that tell one batch from another."""
+    words = np.random.SeedSequence([part % 2**64 for part in parts]).generate_state(4, np.uint32)
+    seed = int(words[:2].view(np.uint64)[0])
+    random.seed(seed)
+    np.random.seed(words)
+    torch.default_generator.manual_seed(seed)
+
+
+def _exact(data: Any) -> Any:
+    """The same, with containers whole that would come out as others, or not with all that they have."""
+    cls: Any = type(data)
+    if not _is_container(cls):
+        return data
+    if cls is dict or cls is OrderedDict:
+        return cls((key, _exact(value)) for key, value in data.items()) if _has_containers(data.values()) else data
+    if cls is list or cls is tuple:
+        return cls(map(_exact, data)) if _has_containers(data) else data
+    return data if _is_kept(cls) else Whole(data)
+
+
+def _has_containers(values: Iterable[Any]) -> bool:
+    return any(map(_is_container, set(map(type, values))))
+
+
+@lru_cache(maxsize=1024)
+def _is_container(cls: Any) -> bool:
+    return issubclass(cls, (Mapping, list, tuple)) or dataclasses.is_dataclass(cls)
+
+
+@lru_cache(maxsize=1024)
+def _is_kept(cls: Any) -> bool:
+    """Whether all of it comes out: a mapping like Hugging Face's ``BatchEncoding``, or a plain namedtuple."""
+    return issubclass(cls, UserDict) or (cls.__bases__ == (tuple,) and hasattr(cls, "_fields"))
