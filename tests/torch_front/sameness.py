@@ -46,7 +46,7 @@ def _plain(tensor):
         tensor = tensor.to_dense()
     if tensor.is_quantized:
         tensor = tensor.dequantize()
-    tensor = tensor.detach().as_subclass(torch.Tensor)
+    tensor = tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg()
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
