@@ -103,7 +103,7 @@ def _containers(cls: type, values: list[Any]) -> Any:
 
 
 def _tensors(values: list[Any]) -> Column:
-    if not are_simple(values):
+    if not are_simple(values) or not values[0].is_contiguous():  # of which torch makes a batch in their format
         raise _Unlike
     return TensorStack(values, lambda: _by_torch(values))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _GRAD = "requires_grad"
+_AXES = "axes="
 _GRAD_OF = attrgetter(_GRAD)
 
 
@@ -154,6 +155,22 @@ def tensor_dtype(tensor: Any) -> str:
     return f"{dtype_name(tensor)} {_GRAD}" if tensor.requires_grad else dtype_name(tensor)
 
 
+def laid_out(tensor: Any) -> tuple[Any, str]:
+    """A dense tensor as it lies in memory, and what to give ``array_as_tensor`` to have its axes in their order again.
+
+    A tensor in the format ``channels_last`` is one without gaps, only that its axes are in another order; so is a
+    transposed one. One that has gaps, or overlaps itself, is taken as it looks.
+    """
+    kind = tensor_dtype(tensor)
+    if tensor.is_contiguous() or not tensor.numel():
+        return tensor, kind
+    order = sorted(range(tensor.ndim), key=lambda axis: (-tensor.stride(axis), axis))
+    in_memory = tensor.permute(order)
+    if not in_memory.is_contiguous():
+        return tensor, kind
+    return in_memory, f"{kind} {_AXES}{','.join(str(order.index(axis)) for axis in range(tensor.ndim))}"
+
+
 def dtype_name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
@@ -162,11 +179,15 @@ def array_as_tensor(array: np.ndarray[Any, Any], dtype: str) -> Any:
     """The array's own memory as a tensor. Imports torch: the sample held a tensor, so it is installed."""
     import torch
 
-    name, _, grad = dtype.partition(" ")
+    name, *more = dtype.split(" ")
     tensor = torch.from_numpy(array)
     wanted = getattr(torch, name)
     tensor = tensor if tensor.dtype == wanted else tensor.view(wanted)
-    return tensor.requires_grad_() if grad == _GRAD else tensor
+    if not more:
+        return tensor
+    if more[-1].startswith(_AXES):
+        tensor = tensor.permute(*map(int, more[-1].removeprefix(_AXES).split(",")))
+    return tensor.requires_grad_() if more[0] == _GRAD else tensor
 
 
 def raw_value(value: Any, dtype: str) -> Any:

@@ -27,7 +27,7 @@ from stoker.collation.columns import (
     Whole,
     is_plain,
 )
-from stoker.collation.tensors import array_as_tensor, is_dense, is_tensor, tensor_as_array, tensor_dtype
+from stoker.collation.tensors import array_as_tensor, is_dense, is_tensor, laid_out, tensor_as_array
 from stoker.collation.tree import Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
 from stoker.memory.array_layout import lay_out
@@ -210,8 +210,13 @@ def _as_column(leaf: Any) -> Column | None:
     if isinstance(leaf, np.ndarray):
         return Whole(leaf) if is_plain(leaf) else None
     if is_tensor(leaf):
-        return Whole(tensor_as_array(leaf), tensor_dtype(leaf)) if is_dense(leaf) else None
+        return _dense_tensor(leaf) if is_dense(leaf) else None
     return None
+
+
+def _dense_tensor(tensor: Any) -> Column:
+    in_memory, kind = laid_out(tensor)
+    return Whole(tensor_as_array(in_memory), kind)
 
 
 def _lay_out(tree: Shape, columns: list[Column | None]) -> Layout:

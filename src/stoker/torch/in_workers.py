@@ -108,8 +108,11 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             self._pass_over()
             raise RuntimeError(self._told(error)) from error
         except Exception as error:
-            if any(note.startswith("stoker: ") for note in getattr(error, "__notes__", ())):
-                self._pass_over()  # it stands for a batch; others come out of a signal's handler
+            notes = getattr(error, "__notes__", [])
+            if any(note.startswith("stoker: in worker") for note in notes):
+                self._pass_over()  # it stands for a batch; others come from the sampler, or a signal's handler
+            elif notes and notes[-1].startswith("stoker: the items"):
+                notes.pop()  # which knows nothing of samplers
             raise
 
     def _pass_over(self) -> None:

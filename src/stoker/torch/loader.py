@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch.utils.data
 
@@ -14,8 +14,10 @@ from stoker.torch.in_workers import InWorkers
 from stoker.torch.progress import Progress, Snapshot
 from stoker.torch.states import SavedState, read_state
 
+T = TypeVar("T")
 
-class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]  # mypy does not look at torch
+
+class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy does not look at torch
     """Torch's ``DataLoader`` on Stoker's workers: the same arguments, the same batches in the same order.
 
     Beyond torch's, it survives the death of workers, and ``state_dict()`` / ``load_state_dict()`` resume in the middle

@@ -226,7 +226,7 @@ def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Any:
     first = batch[0]
     if first.is_nested or first.layout is not torch.strided or any(tensor.requires_grad for tensor in batch):
         return torch_collate.collate_tensor_fn(batch, collate_fn_map=collate_fn_map)  # which raises
-    return torch.stack(batch, 0)
+    return torch.stack(batch, 0).contiguous()  # as torch has it in a worker
 
 
 _stacked.is_like_torch = True  # type: ignore[attr-defined]  # which stoker.collate asks, before it does it quicker
