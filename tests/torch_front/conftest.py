@@ -18,6 +18,8 @@ _HERE = Path(__file__).parent
 _EXPECTED_WARNINGS = [
     # Tests ask for three workers on machines with two cores.
     "ignore:This DataLoader will create:UserWarning",
+    # torchdata's constructor calls what torch has deprecated.
+    "ignore:'set_vital' is deprecated:UserWarning",
     # JAX, if a test of another folder has loaded it, warns of each fork; torch's loader forks.
     "ignore:os.fork:RuntimeWarning",
 ]

@@ -264,6 +264,7 @@ def test_a_sampler_is_asked_in_the_training_process(loader_class, num_workers):
 
 def test_a_sampler_is_asked_in_the_training_thread(loader_class, num_workers):
     """A sampler may use what is bound to the thread, a database for instance."""
+
     class Where:
         def __iter__(self):
             for _ in range(9):
