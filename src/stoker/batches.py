@@ -10,7 +10,7 @@ import numpy as np
 
 from stoker.bridges import Framework, bridge, landed
 from stoker.collation import collate as collated
-from stoker.collation.columns import made
+from stoker.collation.columns import Columnar, Gathered, made
 from stoker.collation.like_torch import like_torch
 from stoker.collation.tensors import is_tensor
 from stoker.collation.tree import Attributes
@@ -70,11 +70,12 @@ def collate(samples: Iterable[Any], *, like: Literal["torch"] | None = None, cop
     """
     if not isinstance(samples, Iterable) or isinstance(samples, str | bytes | Mapping):
         raise TypeError(f"collate() was called with a {type(samples).__name__}: pass a list of samples")
-    rows: Any = samples if isinstance(samples, np.ndarray) or is_tensor(samples) else list(samples)
+    is_whole = isinstance(samples, np.ndarray | Gathered | Columnar) or is_tensor(samples)
+    rows: Any = samples if is_whole else list(samples)
     if not len(rows):
         raise ValueError("collate() was called without samples: pass one sample at least")
     if like == "torch":
-        batch = like_torch(samples if isinstance(samples, Sequence) else rows)
+        batch = like_torch(rows)
     elif like is None:
         batch = collated(rows)
     else:

@@ -36,10 +36,12 @@ class WorkerDied(StokerError, RuntimeError):
     Attributes:
         indices: The samples of the batch that they were making. Empty if they had not begun a batch.
         epoch: The epoch of the batch, or None.
+        pid: The id of the last process that died, or None where it is not known.
     """
 
     indices: Sequence[int] = ()
     epoch: int | None = None
+    pid: int | None = None
 
 
 class StartError(StokerError, RuntimeError):

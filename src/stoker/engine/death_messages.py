@@ -66,6 +66,7 @@ def _story(death: Death, when: str) -> str:
 
 
 def _with_stack(error: WorkerDied, death: Death) -> WorkerDied:
+    error.pid = death.pid or None
     if death.stack:
         error.add_note(f"stoker: where the worker's code was:\n{death.stack}")
     return error

@@ -35,6 +35,8 @@ def begun(iterator: Any, loader: Any, saved: SavedState | None, begin: Callable[
             iterator._IterableDataset_len_called = saved.main["_IterableDataset_len_called"]
             if not is_iterable:
                 iterator._sampler_iter.load_state_dict(saved.snapshot.sampler)
+                if before is not None and not iterator._sampler_iter.has_state:
+                    iterator._sampler_iter.draw()
     tells_state = is_iterable or is_stateful(loader.dataset) or iterator._sampler_iter.has_state
     return Progress(
         loader.num_workers,

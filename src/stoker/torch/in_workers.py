@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from time import monotonic, sleep
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from stoker.torch.work import Ended, Result, Task, Work
 
 _STARTS = {"fork": "fork", "spawn": "spawn", "forkserver": "nursery"}
 _DEATHS = 3  # over one batch, with recover=True
+_UP_S, _LOOK_AGAIN_S = 10.0, 0.002  # for workers to be up
 
 
 class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not look at torch
@@ -53,14 +55,19 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             max_deaths=_DEATHS if loader.recover else 1,
         )
         self._stream.warm_up()
-        self._pids = self._stream.worker_pids
         self._num_yielded = self.progress.yielded
         for _ in range(to_pass):
             next(self)
 
     @property
     def _workers(self) -> list[WorkerHandle]:
-        return [WorkerHandle(pid) for pid in ([] if self._stream is None else self._stream.worker_pids)]
+        """As torch's iterator has it, for those who look there: all of them, so it waits until they are up."""
+        deadline = monotonic() + _UP_S
+        while self._stream is not None and len(pids := self._stream.worker_pids) < self._num_workers:
+            if monotonic() > deadline:
+                break
+            sleep(_LOOK_AGAIN_S)
+        return [] if self._stream is None else [WorkerHandle(pid) for pid in pids]
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """Begins the next epoch with the same workers."""
@@ -122,8 +129,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
     def _told(self, error: stoker.WorkerDied) -> str:
         if self._timeout and "timeout" in str(error):
             return f"DataLoader timed out after {self._timeout} seconds"
-        gone = ", ".join(str(pid) for pid in self._pids if not WorkerHandle(pid).is_alive())
-        return f"DataLoader worker (pid(s) {gone}) exited unexpectedly: {error}"
+        return f"DataLoader worker (pid(s) {error.pid}) exited unexpectedly: {error}"
 
     def _new_tasks(self, saved: SavedState | None) -> MapTasks | IterableTasks:
         """What there is to do from where the consumer is."""

@@ -70,7 +70,7 @@ class Progress:
     def __post_init__(self) -> None:
         now = self.snapshot
         self.yielded, self.low, self.taken = now.step, now.low, set(now.taken)
-        self.sampler_states: dict[int, dict[str, Any]] = {}  # after so many batches, where the sampler has a state
+        self.sampler_states = {now.low: now.sampler}  # after so many batches, where the sampler has a state
         self.workers, self.made = dict(now.workers), dict(now.made)
         self.ended, self.last_worker = set(now.ended), now.last_worker
 
@@ -84,31 +84,27 @@ class Progress:
         self.taken.add(task.serial)
         while self.low in self.taken:
             self.taken.remove(self.low)
+            self.sampler_states.pop(self.low, None)
             self.low += 1
         self.yielded += 1
-        if self.every and self.yielded % self.every == 0:
+        if self.every > 1 and self.yielded % self.every == 0:
             self.take_snapshot()
 
     def worker_ended(self, worker: int, state: Any) -> None:
         self.ended.add(worker)
         if state is not None:
             self.workers[worker] = state
-        if self.every == 1:
-            self.take_snapshot()
 
     def anew(self) -> Progress:
         """The same epoch from its beginning."""
         return dataclasses.replace(self, snapshot=Snapshot())
 
     def take_snapshot(self) -> None:
-        sampler = self.sampler_states.get(self.low, {"_sampler_iter_yielded": self.low})
-        for passed in [low for low in self.sampler_states if low < self.low]:
-            del self.sampler_states[passed]
         self.snapshot = Snapshot(
             self.yielded,
             self.low,
             frozenset(self.taken),
-            sampler,
+            self.sampler_states.get(self.low, {}),
             dict(self.workers),
             dict(self.made),
             frozenset(self.ended),
@@ -116,6 +112,8 @@ class Progress:
         )
 
     def state_dict(self) -> dict[str, Any]:
+        if self.every == 1:
+            self.take_snapshot()
         now = self.snapshot
         main = {
             "_index_sampler_state": now.sampler.get("_index_sampler_state"),

@@ -88,6 +88,7 @@ class Pass:
         if type(index_sampler) is BatchSampler and type(index_sampler.sampler) not in _OF_TORCH:
             self._iterator = Batches(index_sampler)  # the iterator of torch's has not begun yet
         self.pulled = 0
+        self._ahead: list[Any] = []  # one that was looked at, and not given yet
 
     @property
     def has_state(self) -> bool:
@@ -98,9 +99,13 @@ class Pass:
         return self
 
     def __next__(self) -> Any:
-        index = next(self._iterator)
+        index = self._ahead.pop() if self._ahead else next(self._iterator)
         self.pulled += 1
         return index
+
+    def draw(self) -> None:
+        """Has the sampler draw what it draws before its next index."""
+        self._ahead = list(islice(self._iterator, 1))
 
     def state_dict(self) -> dict[str, Any]:
         """Under the names that torchdata has for it."""

@@ -91,6 +91,7 @@ class Death(NamedTuple):
         likely: Why, as far as one can tell, and what to change.
         stack: Where its code was, if it had time to say so.
         may_still_write: Its code may still be running, and write into its slot: a thread, which can't be killed.
+        pid: Of its process; 0 where it had none, or was not up yet.
     """
 
     worker: int
@@ -99,6 +100,7 @@ class Death(NamedTuple):
     likely: str = ""
     stack: str = ""
     may_still_write: bool = False
+    pid: int = 0
 
     @property
     def nth(self) -> int:

@@ -250,6 +250,7 @@ class ProcessesBackend:
             place,
             likely=likely_cause(ended, stack, before),
             stack=stack,
+            pid=self._board.pid(worker),
         )
 
     def _forget(self, worker: int) -> None:
