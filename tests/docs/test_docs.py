@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FRAMEWORK = re.compile(
-    r'^import (torch|jax|tensorflow|tinygrad)\b|\bto="(torch|jax|tensorflow|tinygrad)"', re.MULTILINE
+    r'^(?:import|from stoker\.)\s?(torch|jax|tensorflow|tinygrad)\b|\bto="(torch|jax|tensorflow|tinygrad)"',
+    re.MULTILINE,
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
@@ -52,6 +53,6 @@ def _modules() -> list[str]:
 def test_examples_in_docstrings_run(name):
     if name.startswith("stoker.bridges.to_"):
         pytest.importorskip(name.rpartition("_")[2])
-    if name == "stoker.batches":
+    if name == "stoker.batches" or name.startswith("stoker.torch"):
         pytest.importorskip("torch")
     assert not doctest.testmod(importlib.import_module(name)).failed

@@ -5,6 +5,14 @@
 Uses the public face of Stoker alone, and torch.
 """
 
-from stoker.torch.loader import DataLoader
+from stoker.torch.adoption import adopt
 
-__all__ = ["DataLoader"]
+try:
+    import torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("stoker.torch needs torch: pip install 'stoker[torch]'") from error
+
+from stoker.torch.loader import DataLoader
+from stoker.torch.trainer import TrainerMixin
+
+__all__ = ["DataLoader", "TrainerMixin", "adopt"]
