@@ -1,5 +1,5 @@
-"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, forms.png, cache.png and
-chunks_memory.png in docs/images.
+"""`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, forms.png, drop_in.png,
+cache.png and chunks_memory.png in docs/images.
 
 A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
 """
@@ -20,6 +20,7 @@ from benchmarks import (
     chunk_figures,
     chunk_plot,
     comparisons,
+    drop_in_figures,
     figures,
     form_plot,
     machine,
@@ -28,11 +29,13 @@ from benchmarks import (
 from benchmarks.chunk_comparisons import CHUNK_COMPARISONS
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
+from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
 from benchmarks.report import Report
+from benchmarks.results import WorkloadResult
 from benchmarks.rounds import Race, Settings
 from benchmarks.terminal import Screen
-from benchmarks.workloads import KEPT, LOADERS, STREAMED, WORKLOADS
+from benchmarks.workloads import DROP_IN_CONTENDERS, FORM_CONTENDERS, KEPT, LOADERS, STREAMED, WORKLOADS, Workload
 
 _HERE = Path(__file__).parent
 _RESULTS = _HERE / "results"
@@ -41,6 +44,7 @@ _REAL, _SMOKE = "latest", "smoke"
 _WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet machine
 _FIGURES, _REMOTE = "figures", "remote"  # what --only calls the single figures, and those of a server far away
 _FORMS, _FORM_LENGTH = "forms", 0.2  # and the forms of samples, with their rounds beside those of workloads
+_DROP_IN, _DROP_IN_LENGTH = "drop_in", 0.4  # and those of the drop-in for torch's DataLoader
 _RACES = COMPARISONS | CHUNK_COMPARISONS
 _QUICK_GIGABYTES = 0.05
 
@@ -59,7 +63,7 @@ class Options:
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
-    names = (*WORKLOADS, _FORMS, _FIGURES, *_RACES, _REMOTE)
+    names = (*WORKLOADS, _FORMS, _DROP_IN, _FIGURES, *_RACES, _REMOTE)
     parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
@@ -68,8 +72,8 @@ def _options() -> Options:
     parser.add_argument("--gigabytes", type=float, help="of JSON lines, and of Parquet (default 1, a quick run 0.05)")
     given = parser.parse_args()
     only = given.only.split(",")
-    if unknown := set(only) - {*names, *FORMS}:
-        allowed = ", ".join((*names, *FORMS))
+    if unknown := set(only) - {*names, *FORMS, *DROP_INS}:
+        allowed = ", ".join((*names, *FORMS, *DROP_INS))
         parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {allowed}")
     if given.quick:
         return Options(_SMOKE, only, 1, 0.3, 0.5, given.shuffle, 1, given.gigabytes or _QUICK_GIGABYTES)
@@ -92,31 +96,43 @@ def main() -> None:
         settings = Settings(
             options.rounds, options.seconds, options.warm_up, options.shuffle, Path(scratch), options.gigabytes
         )
-        for name, workload in WORKLOADS.items():
-            if name in options.only:
-                report.workloads.append(Race(workload, settings, screen.step).run())
-                report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
-        for name, workload in FORMS.items():
-            if _FORMS in options.only or name in options.only:
-                shuffle, seconds = settings.shuffle or workload.shuffle, settings.seconds * _FORM_LENGTH
-                report.forms.append(
-                    Race(workload, replace(settings, shuffle=shuffle, seconds=seconds), screen.step).run()
-                )
-                report.write(_RESULTS, options.name)
+        for results, workload, ours in _races(report, options, settings):
+            results.append(Race(workload, ours, screen.step).run())
+            report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
         for group in _groups(options):
             report.figures += figures.measure(group, options.runs, screen.step)
         for name, comparison in _RACES.items():
             if name in options.only:
                 report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
     report.write(_RESULTS, options.name)
-    _write_section(report, options)
+    _write_sections(report, options)
     plot.draw(report.workloads, LOADERS, _image(options, "bench"))
-    form_plot.draw(report.forms, _image(options, "forms"))
+    form_plot.draw(report.forms, FORM_CONTENDERS, _image(options, "forms"))
+    form_plot.draw(report.drop_ins, DROP_IN_CONTENDERS, _image(options, "drop_in"))
     cache_plot.draw(report.figures, _image(options, "cache"))
     chunk_plot.draw(report.figures, _image(options, "chunks_memory"))
 
 
+def _races(
+    report: Report, options: Options, settings: Settings
+) -> Iterator[tuple[list[WorkloadResult], Workload, Settings]]:
+    """The workloads, forms and those of the drop-in that are to be raced, and where their results go."""
+    for name, workload in WORKLOADS.items():
+        if name in options.only:
+            yield report.workloads, workload, settings
+    for name, workload in FORMS.items():
+        if _FORMS in options.only or name in options.only:
+            shuffle, seconds = settings.shuffle or workload.shuffle, settings.seconds * _FORM_LENGTH
+            yield report.forms, workload, replace(settings, shuffle=shuffle, seconds=seconds)
+    for name, workload in DROP_INS.items():
+        if _DROP_IN in options.only or name in options.only:  # some cannot be shuffled, whatever the run asks for
+            seconds = settings.seconds * _DROP_IN_LENGTH
+            yield report.drop_ins, workload, replace(settings, shuffle=workload.shuffle, seconds=seconds)
+
+
 def _groups(options: Options) -> Iterator[figures.Group]:
+    if _DROP_IN in options.only:
+        yield from drop_in_figures.groups()
     if _FIGURES in options.only:
         yield from figures.groups()
     if KEPT["cache"].name in options.only:
@@ -127,11 +143,15 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from chunk_figures.remote_groups()
 
 
-def _write_section(report: Report, options: Options) -> None:
-    """What a page says about streams and chunk files."""
+def _write_sections(report: Report, options: Options) -> None:
+    """What a page says about streams and chunk files, and another about the drop-in."""
+    sections = {}
     if not set(options.only).isdisjoint((*CHUNK_COMPARISONS, _REMOTE)):
-        section = report.section("chunks", chunk_figures.NAMES, CHUNK_COMPARISONS)
-        (_RESULTS / f"{options.name}.chunks.md").write_text(section, encoding="utf-8")
+        sections["chunks"] = report.section("chunks", chunk_figures.NAMES, CHUNK_COMPARISONS)
+    if not set(options.only).isdisjoint((*DROP_INS, _DROP_IN)):
+        sections[_DROP_IN] = report.section(_DROP_IN, drop_in_figures.NAMES, drop_ins=DROP_INS)
+    for name, text in sections.items():
+        (_RESULTS / f"{options.name}.{name}.md").write_text(text, encoding="utf-8")
 
 
 def _image(options: Options, name: str) -> Path:

@@ -23,11 +23,12 @@ from typing import IO, Any
 
 from benchmarks import memory
 from benchmarks.contenders import Contender, Job, open_contender
+from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
 from benchmarks.results import Round
 from benchmarks.workloads import ALL as OTHERS
 
-ALL = OTHERS | FORMS
+ALL = OTHERS | FORMS | DROP_INS
 _CLOSE_S = 1.0  # some loaders never come back from being closed midway
 
 

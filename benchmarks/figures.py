@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import memory
-from benchmarks.results import FigureResult
+from benchmarks.results import FigureResult, Spread
 
 _PROBE_S = 180.0
 _SAME = 1.25  # "as fast as" between two medians of a few starts of processes, which vary by about that much
@@ -95,18 +95,21 @@ def measure(group: Group, runs: int | None, on_step: Callable[[str], None]) -> l
     return [FigureResult(li.name, li.title, li.value(raw), li.target, li.met(raw), raw) for li in group.lines]
 
 
-def _ratio(raw: Raw, of: str, to: str) -> float:
-    return median(ours / theirs for ours, theirs in zip(raw[of], raw[to], strict=True))
+def _ratio(raw: Raw, of: str, to: str) -> Spread:
+    found = Spread.of(ours / theirs for ours, theirs in zip(raw[of], raw[to], strict=True))
+    assert found is not None  # a probe that failed raised an error
+    return found
 
 
-def _against(name: str, title: str, of: str, to: str, most: float) -> Line:
+def against(name: str, title: str, of: str, to: str, most: float) -> Line:
     """A line that compares two times: at most `most` times the other."""
 
     def value(raw: Raw) -> str:
-        ours, theirs = median(raw[of]), median(raw[to])
-        return f"{_time(ours)} against {_time(theirs)}: {_ratio(raw, of, to):.2g}×"
+        ours, theirs, ratio = median(raw[of]), median(raw[to]), _ratio(raw, of, to)
+        spread = f"{ratio.median:.2g}× ({ratio.low:.2g}–{ratio.high:.2g})"
+        return f"{_time(ours)} against {_time(theirs)}: {spread}"
 
-    return Line(name, title, f"≤ {most:g}×", value, lambda raw: _ratio(raw, of, to) <= most)
+    return Line(name, title, f"≤ {most:g}×", value, lambda raw: _ratio(raw, of, to).median <= most)
 
 
 def _below(name: str, title: str, of: str, most: float, shown: Callable[[float], str]) -> Line:
@@ -142,8 +145,8 @@ def groups() -> Iterator[Group]:
     yield Group(
         "turn-around",
         (Probe("stoker", "turnaround", {"library": "stoker"}), Probe("torch", "turnaround", {"library": "torch"})),
-        (_against("turnaround", "Epoch turn-around, against torch's with persistent workers",
-                  "stoker.seconds", "torch.seconds", 0.1),),
+        (against("turnaround", "Epoch turn-around, against torch's with persistent workers",
+                 "stoker.seconds", "torch.seconds", 0.1),),
     )  # fmt: skip
     yield from _starts()
     yield Group(
@@ -154,8 +157,8 @@ def groups() -> Iterator[Group]:
             _below("billion_first", "10⁹ samples shuffled: first batch", "start.seconds", 1.0, _time),
             _below("billion_memory", "10⁹ samples shuffled: extra memory of the consumer",
                    "start.extra_bytes", 1e8, _megabytes),
-            _against("billion_resume", "10⁹ samples: resume at batch 10⁶, against at 0",
-                     "far.seconds", "zero.seconds", _SAME),
+            against("billion_resume", "10⁹ samples: resume at batch 10⁶, against at 0",
+                    "far.seconds", "zero.seconds", _SAME),
         ),
     )  # fmt: skip
     yield Group(
@@ -236,20 +239,20 @@ def _starts() -> Iterator[Group]:
         "first batch, numpy",
         (_first("stoker", "nursery"), _first("torch", "spawn")),
         (
-            _against("first_plain", "First batch of the first loader, dataset of numpy only, against torch's spawn",
-                     "stoker.first", "torch.first", 0.2),
+            against("first_plain", "First batch of the first loader, dataset of numpy only, against torch's spawn",
+                    "stoker.first", "torch.first", 0.2),
             _below("second", "First batch of the second loader in the process", "stoker.second", 0.1, _time),
         ),
     )  # fmt: skip
     yield Group(
         "first batch, torch",
         (_first("stoker", "nursery", 4, "torch"), _first("torch", "spawn", 4, "torch")),
-        (_against("first_torch", "The same, dataset that imports torch, 4 workers",
-                  "stoker.first", "torch.first", 0.6),),
+        (against("first_torch", "The same, dataset that imports torch, 4 workers",
+                 "stoker.first", "torch.first", 0.6),),
     )  # fmt: skip
     yield Group(
         "first batch, fork",
         (_first("stoker", "fork"), _first("torch", "fork")),
-        (_against("first_fork", 'First batch with `start="fork"`, against torch\'s fork',
-                  "stoker.first", "torch.first", 1.0),),
+        (against("first_fork", 'First batch with `start="fork"`, against torch\'s fork',
+                 "stoker.first", "torch.first", 1.0),),
     )  # fmt: skip

@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.comparisons import ComparisonResult, Row
 from benchmarks.results import FigureResult, Spread, WorkloadResult
-from benchmarks.workloads import CONTENDERS, FORM_CONTENDERS, SPDL_PROCESSES, STOKER_THREADS
+from benchmarks.workloads import CONTENDERS, DROP_IN_CONTENDERS, FORM_CONTENDERS
 
-_OTHERS = (*CONTENDERS[1:], SPDL_PROCESSES, STOKER_THREADS)
+_NAMES = tuple(dict.fromkeys((*CONTENDERS, *FORM_CONTENDERS, *DROP_IN_CONTENDERS)))
 
 
 @dataclass
@@ -24,6 +24,7 @@ class Report:
     settings: dict[str, Any]
     workloads: list[WorkloadResult] = field(default_factory=list)
     forms: list[WorkloadResult] = field(default_factory=list)
+    drop_ins: list[WorkloadResult] = field(default_factory=list)
     figures: list[FigureResult] = field(default_factory=list)
     comparisons: list[ComparisonResult] = field(default_factory=list)
 
@@ -33,12 +34,15 @@ class Report:
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         (folder / f"{name}.md").write_text(self.markdown(), encoding="utf-8")
 
-    def section(self, title: str, figures: Collection[str], comparisons: Collection[str]) -> str:
-        """The tables of some figures and comparisons, between the marks of a page that they are pasted into."""
+    def section(
+        self, title: str, figures: Collection[str], comparisons: Collection[str] = (), drop_ins: Collection[str] = ()
+    ) -> str:
+        """The tables of some of what was measured, between the marks of a page that they are pasted into."""
         part = replace(
             self,
             workloads=[],
             forms=[],
+            drop_ins=[result for result in self.drop_ins if result.workload.name in drop_ins],
             figures=[figure for figure in self.figures if figure.name in figures],
             comparisons=[one for one in self.comparisons if one.comparison.workload.name in comparisons],
         )
@@ -51,6 +55,7 @@ class Report:
             "settings": self.settings,
             "workloads": [_plain_workload(result) for result in self.workloads],
             "forms": [_plain_workload(result) for result in self.forms],
+            "drop_ins": [_plain_workload(result) for result in self.drop_ins],
             "figures": [asdict(figure) for figure in self.figures],
             "comparisons": [_plain_comparison(result) for result in self.comparisons],
         }
@@ -58,16 +63,20 @@ class Report:
     def markdown(self) -> str:
         parts = [_about(self.machine, self.settings)]
         if self.workloads:
-            parts += [_throughput_table(self.workloads, CONTENDERS), _cost_table(self.workloads)]
+            parts += [_throughput_table(self.workloads, CONTENDERS), _cost_table(self.workloads, CONTENDERS)]
         if self.forms:
             table = _throughput_table(self.forms, FORM_CONTENDERS)
             about = "Samples in the forms that people have, most of 1 KB and 256 a batch; SPDL with default_collate"
             parts.append(f"{about}:\n\n{table}")
+        if self.drop_ins:
+            table = _throughput_table(self.drop_ins, DROP_IN_CONTENDERS)
+            about = "The drop-in for torch's DataLoader, all given the same arguments"
+            parts += [f"{about}:\n\n{table}", _cost_table(self.drop_ins, DROP_IN_CONTENDERS)]
         if self.figures:
             parts.append(_figure_table(self.figures))
         parts += map(_comparison_table, self.comparisons)
         failures = _failures(
-            [*self.workloads, *self.forms, *(result.race for result in self.comparisons)], self.figures
+            [*self.workloads, *self.forms, *self.drop_ins, *(result.race for result in self.comparisons)], self.figures
         )
         if failures:
             parts.append("Not measured:\n" + "\n".join(f"- {line}" for line in failures))
@@ -83,9 +92,9 @@ def _plain_workload(result: WorkloadResult) -> dict[str, Any]:
         "batch_size": workload.batch_size,
         "batch_bytes": workload.batch_bytes,
         "ideal": workload.ideal,
-        "targets": {"of_torch": workload.least_of_torch, "of_limit": workload.least_of_limit},
-        "throughput": _plain_spreads({name: result.throughput(name) for name in (CONTENDERS[0], *_OTHERS)}),
-        "stoker_over": _plain_spreads({name: result.ratio(name) for name in _OTHERS}),
+        "targets": {f"of_{to.lower()}": least for to, least in result.targets()},
+        "throughput": _plain_spreads({name: result.throughput(name) for name in _NAMES}),
+        "stoker_over": _plain_spreads({name: result.ratio(name) for name in _NAMES if name != workload.ours}),
         "met": result.verdict(),
         "rounds": {name: [asdict(one) for one in rounds] for name, rounds in result.rounds.items()},
         "errors": result.errors,
@@ -125,8 +134,8 @@ def _about(machine: dict[str, Any], settings: dict[str, Any]) -> str:
     )
 
 
-def _throughput_table(results: Iterable[WorkloadResult], names: Sequence[str]) -> str:
-    head = ["workload", *names, "Stoker/torch", "Stoker/limit", ""]
+def _throughput_table(results: Sequence[WorkloadResult], names: Sequence[str]) -> str:
+    head = ["workload", *names, *(f"{names[0]}/{to}" for to, _ in results[0].targets()), ""]
     rows = []
     for result in results:
         cells = [amount(result.throughput(name)) for name in names]
@@ -135,12 +144,12 @@ def _throughput_table(results: Iterable[WorkloadResult], names: Sequence[str]) -
     return _table(head, rows)
 
 
-def _cost_table(results: Iterable[WorkloadResult]) -> str:
+def _cost_table(results: Iterable[WorkloadResult], names: Sequence[str]) -> str:
     rows = []
     for result in results:
         per = "GB" if result.workload.unit == "GB/s" else "1000 batches"
-        rows.append([f"**{result.workload.name}**, per {per}", *(cost(result, name) for name in CONTENDERS)])
-    return "CPU-seconds and peak memory (PSS) of the whole process tree:\n\n" + _table(["workload", *CONTENDERS], rows)
+        rows.append([f"**{result.workload.name}**, per {per}", *(cost(result, name) for name in names)])
+    return "CPU-seconds and peak memory (PSS) of the whole process tree:\n\n" + _table(["workload", *names], rows)
 
 
 def _figure_table(figures: Iterable[FigureResult]) -> str:

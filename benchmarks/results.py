@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from benchmarks.workloads import LIMIT, STOKER, TORCH, Workload
+from benchmarks.workloads import LIMIT, STATEFUL, STOKER, TORCH, Workload
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ class WorkloadResult:
     def throughput(self, contender: str) -> Spread | None:
         return Spread.of(rate for index in self._indices() if (rate := self.rate(contender, index)) is not None)
 
-    def ratio(self, to: str, of: str = STOKER) -> Spread | None:
+    def ratio(self, to: str, of: str | None = None) -> Spread | None:
         """How many times as fast, round by round, so that what slows a whole round down cancels out."""
+        of = of or self.workload.ours
         pairs = ((self.rate(of, index), self.rate(to, index)) for index in self._indices())
         return Spread.of(ours / theirs for ours, theirs in pairs if ours is not None and theirs is not None)
 
@@ -68,7 +69,10 @@ class WorkloadResult:
 
     def targets(self) -> tuple[tuple[str, float | None], ...]:
         """Whom Stoker is held against, and how many times as fast it is to be."""
-        return (TORCH, self.workload.least_of_torch), (LIMIT, self.workload.least_of_limit)
+        workload = self.workload
+        if workload.ours == STOKER:
+            return (TORCH, workload.least_of_torch), (LIMIT, workload.least_of_limit)
+        return (TORCH, workload.least_of_torch), (STATEFUL, workload.least_of_stateful)
 
     def verdict(self) -> bool | None:
         """Whether Stoker is as fast as it is to be; None where nothing can be said."""

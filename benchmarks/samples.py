@@ -16,6 +16,8 @@ POOL = 4096  # samples in memory: 4 MB of bytes
 _WORDS = 24  # of a text, some 150 characters
 _TOKENS = 32  # of a list of ints
 _SIDE = 18  # pixels of an image of about 1 KB
+_ENCODED = 128  # tokens of a text, as a tokenizer gives them: 1 KB
+_BIG = (64, 3, 224, 224)
 
 Samples = list[Any]
 Columns = Callable[[Samples], list[Sequence[Any]]]  # what the limit stacks of the samples of a batch
@@ -70,6 +72,28 @@ def labels() -> Any:
 
 def pairs() -> list[tuple[Any, int]]:
     return [(row, index) for index, row in enumerate(tensors())]
+
+
+def encodings() -> list[dict[str, Any]]:
+    """Texts as they leave a tokenizer, each tensor with memory of its own."""
+    import torch
+
+    ids = torch.from_numpy(_chance().integers(0, 50_000, size=(POOL, _ENCODED)))
+    return [{"input_ids": row.clone(), "attention_mask": torch.ones_like(row), "labels": row.clone()} for row in ids]
+
+
+def big_tensors() -> list[Any]:
+    import torch
+
+    return [tensor.clone() for tensor in torch.from_numpy(_chance().random(_BIG, dtype=np.float32))]
+
+
+def kept_tensors() -> list[Any]:
+    return [tensor for tensor, _ in pairs()]
+
+
+def kept_rows() -> list[Array]:
+    return list(rows())
 
 
 def leaves() -> list[dict[str, Array]]:
@@ -135,6 +159,21 @@ def filled_up(samples: Samples) -> Any:
 
     arrays, numbers = zip(*samples, strict=True)
     return pad_sequence([torch.from_numpy(array) for array in arrays], batch_first=True), torch.tensor(numbers)
+
+
+def stacked(samples: Samples) -> Any:
+    """As people stack with torch."""
+    import torch
+
+    tensors, numbers = zip(*samples, strict=True)
+    return torch.stack(tensors), torch.tensor(numbers)
+
+
+def without_missing(samples: Samples) -> Any:
+    """As people leave out samples that could not be read."""
+    from torch.utils.data import default_collate
+
+    return default_collate([sample for sample in samples if sample is not None])
 
 
 # The datasets.
@@ -227,6 +266,30 @@ class KeptTensorForm(Form):
 
     def __getitem__(self, index: int) -> Any:
         return self.pairs[index % POOL]
+
+
+class StackedForm(KeptTensorForm):
+    collate = staticmethod(stacked)
+
+
+class WithoutMissingForm(KeptTensorForm):
+    collate = staticmethod(without_missing)
+
+
+class EncodingsForm(Form):
+    holds = "encodings"
+    columns = staticmethod(by_key)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.encodings[index % POOL]
+
+
+class BigTensorForm(Form):
+    holds = "big_tensors"
+    columns = staticmethod(bare)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.big_tensors[index % len(self.big_tensors)]
 
 
 class TensorsForm(Form):

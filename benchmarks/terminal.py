@@ -12,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.comparisons import ComparisonResult
+from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
 from benchmarks.report import Report, amount, comparison_cells, comparison_head, comparison_title, cost, mark
 from benchmarks.results import Spread, WorkloadResult
-from benchmarks.workloads import CONTENDERS, FORM_CONTENDERS, STOKER
+from benchmarks.workloads import CONTENDERS, DROP_IN_CONTENDERS, FORM_CONTENDERS
 
 _PAPER = 140
 
@@ -48,15 +49,18 @@ class Screen:
             self._live.console.print(doing, highlight=False)
 
     def _tables(self) -> list[RenderableType]:
-        results, forms = list(self._report.workloads), list(self._report.forms)
-        if self._running is not None and self._running not in (*results, *forms):
-            (forms if self._running.workload.name in FORMS else results).append(self._running)
+        results, forms, drop_ins = list(self._report.workloads), list(self._report.forms), list(self._report.drop_ins)
+        if self._running is not None and self._running not in (*results, *forms, *drop_ins):
+            name = self._running.workload.name
+            (forms if name in FORMS else drop_ins if name in DROP_INS else results).append(self._running)
         tables: list[RenderableType] = []
         if results:
-            tables += [_throughput(results, CONTENDERS), _costs(results)]
+            tables += [_throughput(results, CONTENDERS), _costs(results, CONTENDERS)]
         if forms:
             tables.append(_throughput(forms, FORM_CONTENDERS))
-            results += forms
+        if drop_ins:
+            tables += [_throughput(drop_ins, DROP_IN_CONTENDERS), _costs(drop_ins, DROP_IN_CONTENDERS)]
+        results += forms + drop_ins
         if self._report.figures:
             tables.append(_figures(self._report))
         tables += map(_comparison, self._report.comparisons)
@@ -69,8 +73,8 @@ class Screen:
 
 def _throughput(results: list[WorkloadResult], names: Sequence[str]) -> Table:
     table = Table(title="Throughput, and Stoker's ratios beside what they are to be", title_justify="left")
-    for head in ("workload", *names, "/torch", "/limit", ""):
-        table.add_column(head, style="bold" if head == STOKER else "")
+    for head in ("workload", *names, *(f"/{to}" for to, _ in results[0].targets()), ""):
+        table.add_column(head, style="bold" if head == names[0] else "")
     for result in results:
         cells = (amount(result.throughput(name)) for name in names)
         name = f"{result.workload.name}, {result.workload.unit}"
@@ -83,11 +87,11 @@ def _throughput(results: list[WorkloadResult], names: Sequence[str]) -> Table:
     return table
 
 
-def _costs(results: list[WorkloadResult]) -> Table:
-    table = Table("workload", *CONTENDERS, title="CPU-seconds and peak PSS of the process tree", title_justify="left")
+def _costs(results: list[WorkloadResult], names: Sequence[str]) -> Table:
+    table = Table("workload", *names, title="CPU-seconds and peak PSS of the process tree", title_justify="left")
     for result in results:
         per = "GB" if result.workload.unit == "GB/s" else "1000 batches"
-        table.add_row(f"{result.workload.name}, per {per}", *(cost(result, name) for name in CONTENDERS))
+        table.add_row(f"{result.workload.name}, per {per}", *(cost(result, name) for name in names))
     return table
 
 

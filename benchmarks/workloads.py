@@ -15,6 +15,8 @@ LOADERS = (STOKER, TORCH, GRAIN, SPDL, TINYLOADER)
 CONTENDERS = (*LOADERS, LIMIT)
 SPDL_PROCESSES, STOKER_THREADS = "SPDL, processes", "Stoker, threads"
 FORM_CONTENDERS = (STOKER, STOKER_THREADS, TORCH, GRAIN, SPDL, SPDL_PROCESSES, LIMIT)
+DROP_IN, STATEFUL = "stoker.torch", "StatefulDataLoader"  # given the same arguments as torch's DataLoader
+DROP_IN_CONTENDERS = (DROP_IN, TORCH, STATEFUL)
 
 # Where samples are kept.
 DECODING, CACHE = "Stoker, decoding", "Stoker's Cache"
@@ -49,8 +51,11 @@ class Workload:
         shuffle: Load in a shuffled order even where the run does not.
         threads: Load with that many threads instead of two processes.
         ideal: Samples a second that no loader can pass; stands in for a measured limit.
+        ours: The contender that is held against others.
+        through: What a framework makes of a loader before it is iterated, where there is one.
         least_of_torch: Stoker is to be at least this many times as fast as torch.
         least_of_limit: Stoker is to reach at least this part of the limit.
+        least_of_stateful: The drop-in is to be at least this many times as fast as torchdata's.
     """
 
     name: str
@@ -65,8 +70,11 @@ class Workload:
     shuffle: bool = False
     threads: int = 0
     ideal: float | None = None
+    ours: str = STOKER
+    through: Callable[[Any], Any] | None = None
     least_of_torch: float | None = None
     least_of_limit: float | None = None
+    least_of_stateful: float | None = None
 
     @property
     def units_per_batch(self) -> float:

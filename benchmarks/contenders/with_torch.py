@@ -1,4 +1,5 @@
-"""torch's `DataLoader` with persistent workers, default start method and default collation into shared memory."""
+"""torch's `DataLoader`, or one that takes its arguments, with persistent workers, default start method and default
+collation into shared memory."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from torch.utils.data import DataLoader
 from benchmarks.contenders.contender import PREFETCH, Job, Stream
 
 
-def open_loader(job: Job, dataset: Any = None, **instead: Any) -> Stream:
-    """`dataset` and the loader's options: in the place of the job's, for a peer whose loader this is."""
+def open_loader(job: Job, dataset: Any = None, *, kind: Any = DataLoader, **instead: Any) -> Stream:
+    """`dataset`, the loader's class and its options: in the place of the job's, for a peer whose loader this is."""
     workload = job.workload
     options: dict[str, Any] = {
         "batch_size": workload.batch_size,
@@ -23,7 +24,9 @@ def open_loader(job: Job, dataset: Any = None, **instead: Any) -> Stream:
     }
     if not workload.workers:
         options |= {"persistent_workers": False, "prefetch_factor": None}
-    loader: Any = DataLoader(job.dataset if dataset is None else dataset, **options | instead)
+    loader: Any = kind(job.dataset if dataset is None else dataset, **options | instead)
+    if workload.through is not None:
+        loader = workload.through(loader)
 
     def epochs() -> Iterator[Any]:
         while True:
