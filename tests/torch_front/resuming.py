@@ -13,6 +13,11 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 data = torch.utils.data
 
 
+def more(*values):
+    """Parameters that would most likely show the same as others."""
+    return [pytest.param(value, marks=pytest.mark.exhaustive) for value in values]
+
+
 def plain(batch):
     """A batch as something that can be compared."""
     if isinstance(batch, torch.Tensor):

@@ -13,6 +13,7 @@ from tests.torch_front.resuming import (
     Positioned,
     Resumable,
     interrupted,
+    more,
     plain,
     read,
     resumed,
@@ -43,7 +44,7 @@ def test_another_number_of_workers_with_a_sampler_that_has_a_state(our_class):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("steps", [0, 2, 5])
+@pytest.mark.parametrize("steps", [2, *more(0, 5)])
 def test_the_epochs_after_one_shuffled_by_a_generator_follow(our_class, workers, steps):
     def make(seed=3):
         generator = torch.Generator().manual_seed(seed)
@@ -141,6 +142,7 @@ def test_a_state_of_torchdata_is_understood(our_class, name, workers):
     assert read(ours) == rest
 
 
+@pytest.mark.exhaustive
 def test_the_states_of_each_step_resume_the_rest(our_class):
     """At every place, and each resumed run is interrupted again one batch later."""
 
@@ -152,7 +154,7 @@ def test_the_states_of_each_step_resume_the_rest(our_class):
     for batch in loader:
         states.append(stored(loader.state_dict()))
         found.append(plain(batch))
-    for step, state in enumerate(states):
+    for step, state in enumerate(states[:-1]):
         fresh = make()
         fresh.load_state_dict(state)
         iterator = iter(fresh)

@@ -203,7 +203,9 @@ def test_a_pickled_loader_has_a_generator_of_its_own(loader_class):
     assert values(twin) == values(loader)
 
 
-@pytest.mark.parametrize("dataset", [Numbers(3), Split(3)], ids=["map", "stream"])
+@pytest.mark.parametrize(
+    "dataset", [Numbers(3), pytest.param(Split(3), marks=pytest.mark.exhaustive)], ids=["map", "stream"]
+)
 def test_the_profiler_shows_the_loader(loader_class, num_workers, dataset):
     loader = loader_class(dataset, num_workers=num_workers)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

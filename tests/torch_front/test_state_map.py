@@ -10,6 +10,7 @@ from tests.torch_front.resuming import (
     PositionedBatches,
     Tallied,
     interrupted,
+    more,
     plain,
     read,
     resumed,
@@ -38,14 +39,14 @@ def make(stateful_class, num_workers):
     return make
 
 
-@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("steps", [2, *more(0, 1, 3, 4, 5)])
 def test_the_rest_of_the_epoch_and_the_next_follow(make, steps):
     state, rest, _ = interrupted(make, steps)
     assert resumed(make, state) == rest
     assert rest[1] == read(make())
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3, 5])
+@pytest.mark.parametrize("steps", [0, 3, *more(1, 5)])
 def test_a_shuffled_epoch_goes_on_in_its_order(make, steps):
     """Whatever the seed is when it is resumed."""
     state, rest, _ = interrupted(lambda: make(shuffle=True), steps)
@@ -63,7 +64,7 @@ def test_the_epochs_after_a_shuffled_one_follow(make, steps):
     assert [read(loader) for _ in range(3)] == rest
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3, 5])
+@pytest.mark.parametrize("steps", [3, *more(0, 1, 5)])
 def test_an_epoch_shuffled_by_a_generator_goes_on_in_its_order(make, steps):
     def seeded(seed=3):
         return make(shuffle=True, generator=torch.Generator().manual_seed(seed))
@@ -72,7 +73,7 @@ def test_an_epoch_shuffled_by_a_generator_goes_on_in_its_order(make, steps):
     assert resumed(lambda: seeded(4), state, epochs=1) == rest[:1]
 
 
-@pytest.mark.parametrize("before", [1, 2])
+@pytest.mark.parametrize("before", [1, *more(2)])
 def test_a_later_epoch_is_resumed(make, before):
     state, rest, _ = interrupted(lambda: make(shuffle=True), 2, before=before)
     assert resumed(lambda: make(shuffle=True), state)[0] == rest[0]
@@ -111,21 +112,21 @@ def test_a_batch_sampler_is_fast_forwarded(make):
     assert rest[0] == [[4], [5, 6, 7]]
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 4])
+@pytest.mark.parametrize("steps", [2, *more(0, 1, 4)])
 def test_drop_last(make, steps):
     state, rest, _ = interrupted(lambda: make(drop_last=True), steps)
     assert resumed(lambda: make(drop_last=True), state) == rest
     assert len(rest[1]) == 4
 
 
-@pytest.mark.parametrize("steps", [0, 1, 7])
+@pytest.mark.parametrize("steps", [7, *more(0, 1)])
 def test_without_batches(make, steps):
     state, rest, _ = interrupted(lambda: make(batch_size=None), steps)
     assert resumed(lambda: make(batch_size=None), state) == rest
     assert rest[0] == list(range(steps, COUNT))
 
 
-@pytest.mark.parametrize("steps", [0, 1, 3, 4])  # for the fifth batch it must be read to its end, and is set back
+@pytest.mark.parametrize("steps", [3, *more(0, 1, 4)])  # for the fifth batch it is read to its end and set back
 def test_a_sampler_with_a_state_is_set_to_it(make, steps):
     state, rest, _ = interrupted(lambda: make(sampler=Positioned(COUNT)), steps)
     assert resumed(lambda: make(sampler=Positioned(COUNT)), state) == rest
@@ -151,7 +152,7 @@ def test_a_batch_sampler_with_a_state_is_set_to_it(make):
     assert resumed(batches, state) == rest
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 5])
+@pytest.mark.parametrize("steps", [1, 2, *more(0, 5)])
 def test_a_dataset_with_a_state_is_set_to_it(make, num_workers, steps):
     """In each worker its own."""
 
@@ -166,7 +167,7 @@ def test_the_state_is_that_of_the_batch_last_handed_out(make):
     """Not of those that workers have made ahead."""
     loader = make(prefetch_factor=4) if make().num_workers else make()
     iterator = iter(loader)
-    for step in range(5):
+    for step in range(3):
         rest = resumed(make, stored(loader.state_dict()), epochs=1)[0]
         assert rest == read(make())[step:]
         next(iterator)
@@ -269,7 +270,7 @@ def test_a_resumed_epoch_that_is_broken_off_is_not_resumed_again(make):
     assert len(read(loader)) == 5
 
 
-@pytest.mark.parametrize("further", [0, 1, 2])
+@pytest.mark.parametrize("further", [1, *more(0, 2)])
 def test_a_resumed_epoch_can_be_interrupted_again(make, further):
     state, rest, _ = interrupted(lambda: make(shuffle=True), 2)
     torch.manual_seed(77)
@@ -326,8 +327,8 @@ def test_persistent_workers(stateful_class, steps):
     assert resumed(make, state) == rest
 
 
-@pytest.mark.parametrize("every", [1, 2, 4])
-@pytest.mark.parametrize("steps", [1, 3, 4])
+@pytest.mark.parametrize("every", [2, *more(1, 4)])
+@pytest.mark.parametrize("steps", [3, *more(1, 4)])
 def test_a_state_between_snapshots(make, every, steps):
     def sparse():
         return make(Tallied(COUNT), snapshot_every_n_steps=every)
