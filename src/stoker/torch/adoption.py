@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch.utils.data
+from torch.utils.data import _DatasetKind
 
 from stoker.torch.loader import DataLoader
 
@@ -42,14 +42,14 @@ def adopt(prepared: Any, **options: Any) -> Any:
     Returns:
         A loader of Accelerate's: the same object, which now iterates a ``stoker.torch.DataLoader``. It has
         ``state_dict()`` and ``load_state_dict()``. Of another: a new ``stoker.torch.DataLoader``. One that loads with
-        Stoker already is returned as it is, unless there are options.
+        Stoker already, with these options, is returned as it is.
 
     Raises:
         TypeError: It is no loader that this function knows, or there is no such option.
 
     Example:
-        >>> from torch.utils.data import DataLoader, TensorDataset
         >>> import stoker.torch, torch
+        >>> from torch.utils.data import DataLoader
         >>> loader = stoker.torch.adopt(DataLoader(torch.arange(5), batch_size=2), seed=0)
         >>> type(loader), [batch.tolist() for batch in loader]
         (<class 'stoker.torch.loader.DataLoader'>, [[0, 1], [2, 3], [4]])
@@ -65,20 +65,22 @@ def adopt(prepared: Any, **options: Any) -> Any:
 
 
 def _of_ours(loader: Any, options: Mapping[str, Any]) -> DataLoader[Any]:
-    if isinstance(loader, DataLoader) and not options:
+    if isinstance(loader, DataLoader) and all(vars(loader).get(name, ...) == options[name] for name in options):
         return loader
-    if not isinstance(loader, torch.utils.data.DataLoader) and not hasattr(loader, "snapshot_every_n_steps"):
+    if not hasattr(loader, "_dataset_kind"):  # as torch's and torchdata's have it
         raise TypeError(
             f"a {type(loader).__module__}.{type(loader).__name__} cannot be adopted: pass what accelerator.prepare or "
             f"accelerate.skip_first_batches has returned, or a torch.utils.data.DataLoader"
         )
+    if hasattr(loader._iterator, "_shutdown_workers"):  # torchdata's starts workers when Accelerate asks for its state
+        loader._iterator._shutdown_workers()
     taken_over = {name: getattr(loader, name) for name in _TAKEN_OVER if hasattr(loader, name)}
     return DataLoader(loader.dataset, **_batching(loader), **{**taken_over, **options})
 
 
 def _batching(loader: Any) -> dict[str, Any]:
     """The arguments that say which samples a batch has."""
-    if isinstance(loader.dataset, torch.utils.data.IterableDataset):
+    if loader._dataset_kind == _DatasetKind.Iterable:
         return {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
     if loader.batch_size is not None:
         return {"batch_size": loader.batch_size, "drop_last": loader.drop_last, "sampler": loader.sampler}

@@ -14,24 +14,30 @@ from stoker.torch.sampling import Pass, is_stateful, may_draw
 from stoker.torch.states import SavedState
 
 
-def begun(iterator: Any, loader: Any, saved: SavedState | None, begin: Callable[[], None]) -> Progress:
+def begun(
+    iterator: Any, loader: Any, saved: SavedState | None, begin: Callable[[], None], *, draws_seed: bool = True
+) -> Progress:
     """Has torch begin an epoch, by ``begin``, and brings it to where the state was saved, if there is one.
 
-    Torch asks the sampler for an iterator then, and draws the base seed: so random generators must be in their places.
+    Torch asks the sampler for an iterator then, and draws the base seed, unless workers are there already
+    (``draws_seed=False``): so random generators must be in their places.
     """
     if saved is not None:
         _check_workers(saved, loader)
     sampler, is_iterable = loader._index_sampler, loader._dataset_kind == _DatasetKind.Iterable
     generators = generators_of(loader)
     own = {} if saved is None else saved.own
-    before = own.get("draws")
-    if saved is None and may_draw(sampler) and not is_iterable:
-        before = draws.captured(generators)
+    before = first_draws(loader) if saved is None else own.get("draws")
     with draws.drawn_again(own.get("draws"), generators):
         begin()
+        if own.get("drew_no_seed"):  # the epoch had begun with workers that were there, so as if this had not been
+            draws.set_all(generators, own["draws"]["generators"])
+            draws.set_shared(own["draws"])
+            iterator._sampler_iter = iter(sampler)
         iterator._sampler_iter = Pass(sampler, iterator._sampler_iter)
         if saved is not None:
-            iterator._base_seed = own.get("base_seed", saved.main.get("_base_seed", iterator._base_seed))
+            if not saved.is_unbegun:
+                iterator._base_seed = own.get("base_seed", saved.main.get("_base_seed", iterator._base_seed))
             iterator._IterableDataset_len_called = saved.main["_IterableDataset_len_called"]
             if not is_iterable:
                 iterator._sampler_iter.load_state_dict(saved.snapshot.sampler)
@@ -48,7 +54,14 @@ def begun(iterator: Any, loader: Any, saved: SavedState | None, begin: Callable[
         generators,
         (loader.snapshot_every_n_steps or 0) if tells_state and loader.num_workers else 1,
         Snapshot() if saved is None else saved.snapshot,
+        drew_no_seed=not draws_seed or bool(own.get("drew_no_seed")),
     )
+
+
+def first_draws(loader: Any) -> dict[str, Any] | None:
+    """The random generators as they are before an epoch; None where the sampler does not draw from them."""
+    is_iterable = loader._dataset_kind == _DatasetKind.Iterable
+    return draws.captured(generators_of(loader)) if may_draw(loader._index_sampler) and not is_iterable else None
 
 
 def generators_of(loader: Any) -> draws.Generators:

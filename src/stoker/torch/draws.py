@@ -50,15 +50,15 @@ def drawn_again(draws: dict[str, Any] | None, generators: Generators) -> Iterato
         yield
         return
     now = captured(())
-    _set_shared(draws)
+    set_shared(draws)
     set_all(generators, draws["generators"])
     try:
         yield
     finally:
-        _set_shared(now)
+        set_shared(now)
 
 
-def _set_shared(draws: dict[str, Any]) -> None:
+def set_shared(draws: dict[str, Any]) -> None:
     name, keys, *rest = draws["numpy"]
     version, words, gauss = draws["python"]
     torch.set_rng_state(draws["torch"])

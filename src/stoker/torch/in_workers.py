@@ -28,8 +28,13 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
     """Gives tasks to a ``stoker.stream``, and batches to the consumer."""
 
     def __init__(self, loader: Any, saved: SavedState | None) -> None:
-        begin = super().__init__
-        self.progress = begun(self, loader, saved, lambda: begin(loader))
+        begin, begin_again = super().__init__, super()._reset
+
+        def begin_as_torch() -> None:
+            begin(loader)
+            begin_again(loader, first_iter=True)  # where torch asks the sampler for an iterator once more
+
+        self.progress = begun(self, loader, saved, begin_as_torch)
         self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
@@ -73,7 +78,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         """Begins the next epoch with the same workers."""
         assert self._stream is not None
         begin = super()._reset
-        self.progress = begun(self, loader, None, lambda: begin(loader, first_iter))
+        self.progress = begun(self, loader, None, lambda: begin(loader, first_iter), draws_seed=False)
         self._tasks = self._new_tasks(None)
         self._work.states.clear()
         self._stream.restart(self._tasks)

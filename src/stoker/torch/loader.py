@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch.utils.data
 
 from stoker.torch import draws
-from stoker.torch.beginning import generators_of
+from stoker.torch.beginning import first_draws, generators_of
 from stoker.torch.in_process import InProcess
 from stoker.torch.in_workers import InWorkers
 from stoker.torch.progress import Progress, Snapshot
@@ -115,10 +115,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         """
         if self._loaded is not None:
             return self._loaded
-        if self._position is None:
-            nowhere = Progress(self.num_workers, self._epoch, None, None, None, None, [], 1, Snapshot())
-            return nowhere.state_dict()
-        return self._position.state_dict()
+        return (self._unbegun() if self._position is None else self._position).state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next loop goes on with the batch after the last one that was taken when ``state`` was saved.
@@ -134,15 +131,23 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
             self._saved, self._loaded = read_state(state), state
             self._epoch = self._saved.own.get("epoch", self._epoch)
 
+    def _unbegun(self) -> Progress:
+        """Where it is before the first loop, which is as it would be if it began now."""
+        before = first_draws(self)
+        return Progress(self.num_workers, self._epoch, None, None, None, before, generators_of(self), 1, Snapshot())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies begin anew: an iterator cannot be copied."""
+        return {**vars(self), "_position": None, "_iterator": None}
+
     def _get_iterator(self) -> InProcess | InWorkers:
         saved, self._saved, self._loaded = self._saved, None, None
         if saved is not None and saved.finished:
             draws.set_all(generators_of(self), saved.own.get("generators") or ())
             self._epoch += 1
+            saved = None
         elif saved is None and self._position is not None:
             self._epoch += 1
-        if saved is not None and (saved.finished or saved.is_unbegun):
-            saved = None
         if not self.num_workers:
             return InProcess(self, saved)
         self.check_worker_number_rationality()

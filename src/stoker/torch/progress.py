@@ -54,6 +54,8 @@ class Progress:
         generators: Those that belong to the loader.
         every: A snapshot is taken every so many batches.
         snapshot: The last one.
+        finished: Nothing is left of the epoch.
+        drew_no_seed: It was begun with workers that were there already, and so without drawing a base seed.
     """
 
     num_workers: int
@@ -66,6 +68,7 @@ class Progress:
     every: int
     snapshot: Snapshot
     finished: bool = False
+    drew_no_seed: bool = False
 
     def __post_init__(self) -> None:
         now = self.snapshot
@@ -127,6 +130,7 @@ class Progress:
             "epoch": self.epoch,
             "base_seed": self.base_seed,
             "draws": self.draws,
+            "drew_no_seed": self.drew_no_seed and self.draws is not None,
             "generators": current(self.generators) if self.finished else None,
             "taken": sorted(now.taken),
             "made": dict(now.made),

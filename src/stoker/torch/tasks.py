@@ -44,7 +44,7 @@ class MapTasks(Tasks):
         super().__init__(progress)
         self._indices, self._pinned = indices, pinned
         self._taken = frozenset(progress.taken)
-        self._first = indices.pulled
+        self._made = [0] * progress.num_workers
 
     def __iter__(self) -> Iterator[Task]:
         progress, workers = self._progress, self._progress.num_workers
@@ -53,9 +53,10 @@ class MapTasks(Tasks):
             if self._indices.has_state and self._wants_state():
                 progress.sampler_states[serial + 1] = self._indices.state_dict()
             if serial not in self._taken:
-                worker = serial % workers if self._pinned else None
-                nth = serial // workers - self._first // workers if self._pinned else 0
-                yield self._give(Task(progress.epoch, serial, worker, nth, index, self._wants_state(), None))
+                worker = serial % workers
+                nth, self._made[worker] = self._made[worker], self._made[worker] + 1
+                task = Task(progress.epoch, serial, worker, nth, index, self._wants_state(), None)
+                yield self._give(task if self._pinned else task._replace(worker=None, nth=0))
 
 
 class IterableTasks(Tasks):

@@ -37,5 +37,7 @@ class TrainerMixin:
         # In the epoch that a resume begins in, the Trainer has left our loader for another, which skips batches. We
         # meet it here at the earliest: as the generator that iterates it, which has not begun to.
         if inspect.isgenerator(epoch_iterator) and inspect.getgeneratorstate(epoch_iterator) == inspect.GEN_CREATED:
-            adopt(inspect.getgeneratorlocals(epoch_iterator)["self"], **self.loader_options)
+            loader = inspect.getgeneratorlocals(epoch_iterator).get("self")
+            if hasattr(loader, "base_dataloader"):
+                adopt(loader, **self.loader_options)
         return super().get_batch_samples(epoch_iterator, *args, **kwargs)  # type: ignore[misc]
