@@ -47,9 +47,13 @@ def _with_fabric(loader: Any) -> Any:
 
 
 def _with_accelerate(loader: Any) -> Any:
+    """As the documentation says for the drop-in: Accelerate makes torch's loader of any, which is then adopted."""
     from accelerate import Accelerator
 
-    return Accelerator(cpu=True).prepare(loader)
+    from stoker.torch import DataLoader, adopt
+
+    prepared = Accelerator(cpu=True).prepare(loader)
+    return adopt(prepared) if isinstance(loader, DataLoader) else prepared
 
 
 DROP_INS: dict[str, Workload] = {
@@ -79,7 +83,7 @@ DROP_INS: dict[str, Workload] = {
               make=_of(samples.KeptTensorForm)),
         _held(_NO_WORKERS, "inline_arrays", "(array, int), num_workers=0", 1.0, contenders=_BESIDE_TORCH),
         _held(_PAIRS, "fabric", "pairs, set up by Lightning Fabric", 10.0, through=_with_fabric),
-        # Accelerate makes torch's loader of any that it prepares, torchdata's too.
+        # Of torchdata's, too, Accelerate makes torch's.
         _held(_PAIRS, "accelerate", "pairs, prepared by Accelerate", 10.0, through=_with_accelerate,
               contenders=_BESIDE_TORCH),
     )
