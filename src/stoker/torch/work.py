@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import OrderedDict, UserDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,8 +254,19 @@ def _exact(data: Any) -> Any:
     if cls is dict or cls is OrderedDict:
         return cls((key, _exact(value)) for key, value in data.items()) if _has_containers(data.values()) else data
     if cls is list or cls is tuple:
-        return cls(map(_exact, data)) if _has_containers(data) else data
+        return data if _are_plain_rows(data) else cls(map(_exact, data))
     return data if _is_kept(cls) else Whole(data)
+
+
+def _are_plain_rows(data: Sequence[Any]) -> bool:
+    """Whether there are no containers in it but dicts, lists and tuples that have none in them; at a glance."""
+    kinds = set(map(type, data))
+    containers = set(filter(_is_container, kinds))
+    if not containers:
+        return True
+    if len(kinds) > 1 or not kinds <= {dict, list, tuple}:
+        return False
+    return not _has_containers(chain.from_iterable(map(dict.values, data) if dict in kinds else data))
 
 
 def _has_containers(values: Iterable[Any]) -> bool:
