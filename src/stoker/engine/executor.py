@@ -149,7 +149,7 @@ class Executor:
     def _deliver(self, step: Deliver) -> None:
         assert self.units is not None
         lost = death_messages.losses(step.losses, self.units, step.run) if step.losses else ()
-        self.handout.add(step.run, step.answer, lost, copy=step.copy)
+        self.handout.set(step.run, step.answer, lost, copy=step.copy)
         self.asked = False
 
     def _given_up(self, fail: Fail) -> Delivery:

@@ -119,7 +119,7 @@ class Plan:
         full, rest = divmod(self.positions, self.stride)
         return full + (rest > 0 and not self.drop_last)
 
-    @property
+    @cached_property
     def positions(self) -> int:
         """Positions in an epoch, over all shards: each use of a sample is one."""
         return self.length * self.times
@@ -151,7 +151,8 @@ class Plan:
 
     def next_position(self, position: int) -> int:
         """Where the round after the one at `position` begins, or the epoch ends."""
-        return min(position + self.stride, self.positions)
+        following = position + self.stride
+        return following if following < self.positions else self.positions
 
     def batch(self, epoch: int, position: int) -> Batch:
         """This shard's batch of the round that begins at global position `position`: it must have one there.
