@@ -160,7 +160,7 @@ class Plan:
         Any position within the epoch will do, as a run may resume with another number of shards; but where samples
         rotate, each shard has its own, and only multiples of `stride` will do.
         """
-        if position < 0 or self.has_none_at(position):
+        if position < 0 or position >= self._own_end:
             raise ValueError(
                 f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
                 f"{self.stride}, or shard {self.shard} has no batch in it: ask has_none_at(position) first"
@@ -203,6 +203,13 @@ class Plan:
 
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
+        if self.times == 1 and position >= 0:  # full rounds, in which each shard has a batch, without any call
+            size, stride, last = self.batch_size or 1, self.stride, self.length - self.stride
+            before = self.shard[0] * size
+            while position <= last:
+                start = position + before
+                yield Batch(epoch, start, start + size, position)
+                position += stride
         while not self.has_none_at(position):
             yield self.batch(epoch, position)
             position = self.next_position(position)
