@@ -32,7 +32,8 @@ LAYERS = [
         "observe",
     ),
     *("bridges", "batches", "shards", "arguments"),
-    *("settings", "assembly", "feed", "engine_owner", "session", "streams", "surveys", "chunk_session", "loader", FACE),
+    *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "session"),
+    *("streams", "surveys", "chunk_session", "loader", FACE),
     *("torch", "compat", "cli", "testing", "__main__"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}

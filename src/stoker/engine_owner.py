@@ -45,6 +45,7 @@ class EngineOwner:
     ) -> None:
         self.feed: Feed | None = None
         self.has_started = False
+        self.is_closed = False  # by the user, though it may still have to be ended
         self.is_stale = False  # what workers got, as far as we know
         self._name, self._settings, self._hand = name, settings, hand
         self._new_store, self._reopen_store = new_store, reopen_store
@@ -59,7 +60,9 @@ class EngineOwner:
         """Whether it was started in this process, if at all."""
         return self._process in (0, os.getpid())
 
-    def check_ours(self) -> None:
+    def check_usable(self) -> None:
+        if self.is_closed:
+            raise ClosedError(f"this {self._name} was closed: make a new one")
         if self.feed is not None and self._process != os.getpid():
             raise ClosedError(
                 f"this {self._name} was started in process {self._process} and is used in its fork {os.getpid()}: "
@@ -93,12 +96,12 @@ class EngineOwner:
         self._site.renew(self._job)
         self.stop()
 
-    def started(self, check_usable: Callable[[], None]) -> Feed:
+    def started(self) -> Feed:
         """The engine, halted. Started when first needed, and anew if it was interrupted in the middle of something."""
         if self.feed is not None and not self.feed.halt():
             self.stop()
         if self.feed is None:
-            check_usable()
+            self.check_usable()
             check_not_importing(self._name)
             assert self._site is not None
             with limits_explained(), put_off():
@@ -111,7 +114,9 @@ class EngineOwner:
                 self.is_stale = True  # until it is known what the workers got
                 self._snapshot = self._site.snapshot()  # while the workers start
                 self.is_stale = False
-        return self.feed
+        feed = self.feed
+        self.check_usable()  # it may have been closed meanwhile, by who found no engine to interrupt
+        return feed
 
     def stop(self) -> None:
         """Ends the engine. Whoever is interrupted in it may do it again; the finalizer will."""

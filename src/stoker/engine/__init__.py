@@ -1,4 +1,5 @@
-"""The engine: an ordered parallel map. ``machine`` decides, and is pure; ``driver`` carries out what it decides.
+"""The engine: an ordered parallel map. ``machine`` decides, and is pure; ``executor`` carries out what it decides;
+``driver`` asks it, and listens to the workers.
 
 Imports ``errors``, ``plan``, ``collate`` (its trees), ``memory`` and ``workers``.
 """

@@ -19,7 +19,7 @@ _SHOWN = 200  # characters of a message: a death may have a long stack
 
 
 class Tap:
-    """Stands between the driver and the machine.
+    """Stands between the executor and the machine.
 
     The last messages are remembered, so that a ``BugError`` can tell how it came about: events with their time, each
     followed by the instructions that came of it. Answers are remembered without their results, which would keep alive

@@ -136,7 +136,7 @@ class Meter:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._began = 0
+        self.began = 0  # when the consumer asked for its first batch; 0: it has not
         self._ended = 0
         self._batches = self._samples = 0
         self._skipped = self._nbytes = self._waited = self._moving = self._starting = 0
@@ -145,8 +145,8 @@ class Meter:
 
     def begin(self) -> None:
         """The consumer asks for its first batch."""
-        if not self._began:
-            self._began = perf_counter_ns()
+        if not self.began:
+            self.began = perf_counter_ns()
 
     def handed(self, samples: int) -> None:
         """A batch of so many samples goes to the consumer."""
@@ -158,8 +158,9 @@ class Meter:
         """So long it took a batch to get through the bridge, if no worker's work is told with it."""
         self._moving += nanoseconds
 
-    def delivered(self, made: Made, worker: int, waited: int, moving: int) -> None:
-        """A worker has made that: a batch, or what many are cut of."""
+    def delivered(self, made: Made, worker: int, waited: int, moving: int, handed: int = 0) -> None:
+        """A worker has made that: a batch, or what many are cut of. ``handed``: samples of it that go to the consumer
+        at once, in a batch."""
         free, began, fetched, written = made.timing
         own = self._by_worker[worker]
         if not self._ended:  # the first batch: what it took beyond its own making was start-up
@@ -169,6 +170,9 @@ class Meter:
         own[2] += fetched - began
         own[3] += written - fetched
         own[4] += began - free
+        if handed:
+            self._batches += 1
+            self._samples += handed
         self._nbytes += made.packed.nbytes
         self._waited += waited
         self._moving += moving
@@ -185,7 +189,7 @@ class Meter:
             skipped=self._skipped,
             nbytes=self._nbytes,
             workers=self._workers,
-            elapsed=max(self._ended - self._began, 0) / 1e9,
+            elapsed=max(self._ended - self.began, 0) / 1e9,
             starting=self._starting / 1e9,
             waited=self._waited / 1e9,
             fetching=fetching / 1e9,

@@ -119,7 +119,7 @@ class Plan:
         full, rest = divmod(self.positions, self.stride)
         return full + (rest > 0 and not self.drop_last)
 
-    @property
+    @cached_property
     def positions(self) -> int:
         """Positions in an epoch, over all shards: each use of a sample is one."""
         return self.length * self.times
@@ -151,7 +151,8 @@ class Plan:
 
     def next_position(self, position: int) -> int:
         """Where the round after the one at `position` begins, or the epoch ends."""
-        return min(position + self.stride, self.positions)
+        following = position + self.stride
+        return following if following < self.positions else self.positions
 
     def batch(self, epoch: int, position: int) -> Batch:
         """This shard's batch of the round that begins at global position `position`: it must have one there.
@@ -159,7 +160,7 @@ class Plan:
         Any position within the epoch will do, as a run may resume with another number of shards; but where samples
         rotate, each shard has its own, and only multiples of `stride` will do.
         """
-        if position < 0 or self.has_none_at(position):
+        if position < 0 or position >= self._own_end:
             raise ValueError(
                 f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
                 f"{self.stride}, or shard {self.shard} has no batch in it: ask has_none_at(position) first"
@@ -202,6 +203,13 @@ class Plan:
 
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
+        if self.times == 1 and position >= 0:  # full rounds, in which each shard has a batch, without any call
+            size, stride, last = self.batch_size or 1, self.stride, self.length - self.stride
+            before = self.shard[0] * size
+            while position <= last:
+                start = position + before
+                yield Batch(epoch, start, start + size, position)
+                position += stride
         while not self.has_none_at(position):
             yield self.batch(epoch, position)
             position = self.next_position(position)
