@@ -117,7 +117,9 @@ class Machine:
 
     @property
     def usage(self) -> Usage:
-        return Usage(len(self._backlog.entries), self._roster.busy(), self._slots.count, self._slots.held)
+        return Usage(
+            len(self._backlog.entries), self._roster.busy(), self._slots.count, self._slots.held, self._recovery.deaths
+        )
 
     @property
     def is_working(self) -> bool:

@@ -14,9 +14,11 @@ class Usage:
         workers: That have something to do.
         slots: That there are, free ones included: memory is bounded by these.
         held: Slots that the consumer holds.
+        deaths: Of workers, since the start.
     """
 
     runs: int = 0
     workers: int = 0
     slots: int = 0
     held: int = 0
+    deaths: int = 0

@@ -48,6 +48,7 @@ class Stats:
         workers_busy: Workers that have something to do.
         slots: Blocks of shared memory, each of which holds the batches of one unit; free ones included.
         slots_held: Those that the consumer holds, with a batch or a part of it.
+        deaths: Workers that died and were replaced, since they were started.
     """
 
     batches: int
@@ -67,6 +68,7 @@ class Stats:
     workers_busy: int = 0
     slots: int = 0
     slots_held: int = 0
+    deaths: int = 0
 
     def __repr__(self) -> str:
         times = f"{self.elapsed:.3g} s, of which starting {self.starting:.3g} s and waited {self.waited:.3g} s"
@@ -204,4 +206,5 @@ class Meter:
             workers_busy=usage.workers,
             slots=usage.slots,
             slots_held=usage.held,
+            deaths=usage.deaths,
         )

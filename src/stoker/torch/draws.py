@@ -41,6 +41,16 @@ def set_all(generators: Generators, states: Sequence[Any]) -> None:
 
 
 @contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Afterwards, the generators that all code of this process shares are where they are now."""
+    now = captured(())
+    try:
+        yield
+    finally:
+        set_shared(now)
+
+
+@contextlib.contextmanager
 def drawn_again(draws: dict[str, Any] | None, generators: Generators) -> Iterator[None]:
     """Within, all generators begin where they were when ``draws`` was captured.
 
@@ -49,13 +59,10 @@ def drawn_again(draws: dict[str, Any] | None, generators: Generators) -> Iterato
     if draws is None:
         yield
         return
-    now = captured(())
-    set_shared(draws)
-    set_all(generators, draws["generators"])
-    try:
+    with kept():
+        set_shared(draws)
+        set_all(generators, draws["generators"])
         yield
-    finally:
-        set_shared(now)
 
 
 def set_shared(draws: dict[str, Any]) -> None:

@@ -39,6 +39,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
         is_iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._recovers, self._pids = loader.recover, set[int]()
         self._is_pinned = is_iterable or (self._in_order and loader.seed is None)
         to_pass = 0 if saved is None else saved.steps
         if is_iterable and saved is not None and not saved.tells_datasets and not saved.own:
@@ -111,7 +112,12 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         if self._stream is None:
             raise StopIteration
         try:
-            return next(self._stream)
+            if self._recovers:
+                return next(self._stream)
+            self._pids.update(self._stream.worker_pids)
+            result = next(self._stream)
+            self._check_alive()
+            return result
         except StopIteration:
             if not self._persistent_workers:
                 self._stream = None
@@ -126,6 +132,13 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             elif notes and notes[-1].startswith("stoker: the items"):
                 notes.pop()  # which knows nothing of samplers
             raise
+
+    def _check_alive(self) -> None:
+        """Also of workers that had nothing to do."""
+        assert self._stream is not None
+        if self._stream.stats().deaths:
+            gone = ", ".join(str(pid) for pid in sorted(self._pids) if not WorkerHandle(pid).is_alive())
+            raise RuntimeError(f"DataLoader worker (pid(s) {gone}) exited unexpectedly")
 
     def _pass_over(self) -> None:
         if self._in_order:

@@ -179,14 +179,14 @@ class Work:
             self._make_fetcher()
         self._epoch = task.epoch
         if self.seed is not None:
-            _seed(self.seed, task.epoch, task.serial, *(() if task.worker is None else (task.worker,)))
+            seed_generators(self.seed, task.epoch, task.serial, *(() if task.worker is None else (task.worker,)))
         if self.kind == _DatasetKind.Iterable:
             while self._made < task.nth:  # it has taken the place of one that had come so far
                 self._fetcher.fetch(task.index)
                 self._made += 1
             self._made += 1
         elif self.seed is None and self._made < task.nth:  # its random numbers go on, not from the beginning
-            _seed(self.base_seed, number, task.nth)
+            seed_generators(self.base_seed, number, task.nth)
         self._made = max(self._made, task.nth + 1)
 
     def _fetch(self, index: Any) -> Any:
@@ -237,7 +237,7 @@ def _caught(number: int) -> ExceptionWrapper:
     return ExceptionWrapper(where=f"in DataLoader worker process {number}")
 
 
-def _seed(*parts: int) -> None:
+def seed_generators(*parts: int) -> None:
     """All generators, from numbers that tell one batch from another."""
     words = np.random.SeedSequence([part % 2**64 for part in parts]).generate_state(4, np.uint32)
     seed = int(words[:2].view(np.uint64)[0])
