@@ -17,7 +17,7 @@ from stoker.memory import limits_explained
 from stoker.plan import Numbering, Plan
 from stoker.settings import Settings
 from stoker.stores import OpenStore
-from stoker.workers import Processes, Site, Snapshot
+from stoker.workers import Site, Snapshot
 from stoker.workers.imports import check_not_importing
 from stoker.workers.worker import Job
 
@@ -99,7 +99,7 @@ class EngineOwner:
             self.stop()
         if self.feed is None:
             check_usable()
-            if isinstance(self._settings.workers, Processes):  # others start nothing that could import again
+            if self._settings.workers.imports_modules:
                 check_not_importing(self._name)
             assert self._site is not None
             with limits_explained(), put_off():
