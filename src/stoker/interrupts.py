@@ -232,20 +232,21 @@ class let_in:
 
 def is_interrupt(error: BaseException) -> bool:
     """Whether it was raised by the handler of a signal, and by no code that it came out of."""
-    return isinstance(error, KeyboardInterrupt) or signal_behind(error) is not None
+    return issubclass(type(error), KeyboardInterrupt) or signal_behind(error) is not None
 
 
 def is_from_outside(error: BaseException, *, may_set_timers: bool = True) -> bool:
     """The same of what comes out of the user's code, which may have set a timer: what that raises is its own error."""
-    if not may_set_timers or isinstance(error, KeyboardInterrupt):
+    if not may_set_timers or issubclass(type(error), KeyboardInterrupt):
         return is_interrupt(error)
     number = signal_behind(error)
-    return number is not None and (number not in _TIMERS or not isinstance(error, Exception))
+    return number is not None and (number not in _TIMERS or not issubclass(type(error), Exception))
 
 
 def signal_behind(error: BaseException) -> int | None:
     """The signal whose handler has raised it, or 0 if that can't be told; None if no handler has."""
-    handled = (_handled_in(frame) for frame, _ in traceback.walk_tb(error.__traceback__))
+    raised: Any = vars(BaseException)["__traceback__"].__get__(error)  # whatever its class makes of attributes
+    handled = (_handled_in(frame) for frame, _ in traceback.walk_tb(raised))
     return next((number for number in handled if number is not None), None)
 
 
