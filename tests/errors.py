@@ -74,3 +74,8 @@ class TwoBases(LookupError, OSError):
 class Unstable(ValueError):
     def __str__(self):
         return f"at {id(self)}"
+
+
+class Closed(ValueError):
+    def __getattribute__(self, name):
+        raise KeyError(name)

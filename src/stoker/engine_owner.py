@@ -102,7 +102,8 @@ class EngineOwner:
             self.stop()
         if self.feed is None:
             self.check_usable()
-            check_not_importing(self._name)
+            if self._settings.workers.imports_modules:
+                check_not_importing(self._name)
             assert self._site is not None
             with limits_explained(), put_off():
                 self._site.pack()

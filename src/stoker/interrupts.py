@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 _WAITERS = 64  # threads that may wait for the end of the same one
+_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)
 _PUT_OFF_S = 10.0  # that handlers are put off at most: by then something hangs, and the user wants to end it
 
 
@@ -232,19 +233,36 @@ class let_in:
 
 def is_interrupt(error: BaseException) -> bool:
     """Whether it was raised by the handler of a signal, and by no code that it came out of."""
-    return isinstance(error, KeyboardInterrupt) or _is_of_handler(error)
+    return issubclass(type(error), KeyboardInterrupt) or signal_behind(error) is not None
 
 
-def _is_of_handler(error: BaseException) -> bool:
-    """A handler is called with the very frame that it interrupts, as nobody else is."""
-    return any(_is_handler(frame) for frame, _ in traceback.walk_tb(error.__traceback__))
+def is_from_outside(error: BaseException, *, may_set_timers: bool = True) -> bool:
+    """The same of what comes out of the user's code, which may have set a timer: what that raises is its own error."""
+    if not may_set_timers or issubclass(type(error), KeyboardInterrupt):
+        return is_interrupt(error)
+    number = signal_behind(error)
+    return number is not None and (number not in _TIMERS or not issubclass(type(error), Exception))
 
 
-def _is_handler(frame: FrameType) -> bool:
+def signal_behind(error: BaseException) -> int | None:
+    """The signal whose handler has raised it, or 0 if that can't be told; None if no handler has."""
+    raised: Any = vars(BaseException)["__traceback__"].__get__(error)  # whatever its class makes of attributes
+    handled = (_handled_in(frame) for frame, _ in traceback.walk_tb(raised))
+    return next((number for number in handled if number is not None), None)
+
+
+def _handled_in(frame: FrameType) -> int | None:
+    """A handler is called with a number and the very frame that it interrupts, as nobody else is."""
     if frame.f_globals.get("__name__", "").startswith("stoker."):
-        return frame.f_code is _Recorder.__call__.__code__  # and of others, Python would keep what we look at
-    interrupted, values = frame.f_back, frame.f_locals.values()
+        if frame.f_code is not _Recorder.__call__.__code__:  # of others, Python would keep what we look at
+            return None
+        return int(frame.f_locals["number"])
+    interrupted, before = frame.f_back, None
     if interrupted is None:
-        return False
-    # By identity: an array would be compared element by element.
-    return any(one is interrupted for value in values for one in (value if type(value) is tuple else (value,)))
+        return None
+    for value in frame.f_locals.values():
+        for one in value if type(value) is tuple else (value,):
+            if one is interrupted:  # by identity: an array would be compared element by element
+                return int(before) if isinstance(before, int) else 0
+            before = one
+    return None

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import stoker
-from stoker import Loader, Processes, Threads
+from stoker import Inline, Loader, Processes, Threads
 from tests.datasets import Rows
-from tests.errors import Exiting, Killing, Silent
+from tests.errors import Closed, Exiting, Killing, Silent
 
 
 def raise_for(index):
@@ -112,6 +112,29 @@ def test_whatever_is_raised_is_left_out_by_policy(workers, tmp_path):
     ) as loader:
         assert [row for batch in loader for row in batch[:, 0].tolist()] == list(range(0, 2 * len(RAISED), 2))
     assert len(file.read_text().splitlines()) == len(RAISED)
+
+
+class RaisingClosed(Rows):
+    def __getitem__(self, index):
+        if index == 2:
+            raise Closed("m")
+        return self.data[index]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("workers", [Inline(), *WORKING], ids=repr)
+def test_an_error_without_attributes_comes_once(workers, on_error):
+    got = []
+    with Loader(RaisingClosed(5), 1, workers=workers, on_error=on_error) as loader:
+        iterator = iter(loader)
+        for _ in range(5 if on_error == "raise" else 4):
+            try:
+                got.append(int(next(iterator)[0, 0]))
+            except Exception as error:  # isinstance would ask it for its class
+                got.append(type(error))
+        assert list(iterator) == []
+    expected = Closed if isinstance(workers, Inline | Threads) else RuntimeError  # as far as it can be told
+    assert got == ([0, 1, expected, 3, 4] if on_error == "raise" else [0, 1, 3, 4])
 
 
 def read_file(path):

@@ -18,6 +18,7 @@ import pytest
 from stoker import Loader, Processes, Threads
 from tests.datasets import Rows
 from tests.lifecycle.programs import BUSY, program
+from tests.lifecycle.scripts import run, write
 
 STARTS = ("nursery", "fork", "spawn")
 ALL = [*[f"Processes(3, start={start!r})" for start in STARTS], "Threads(8)"]
@@ -255,3 +256,37 @@ def test_a_thread_that_outlives_its_loader_draws_from_its_own_generators(monkeyp
     go_on.set()
     worker.join()
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+
+
+def test_a_program_that_adopts_orphans_gets_none_of_our_workers(tmp_path):
+    """As the first process of a container does. The nursery hears late that all is over, and has workers still."""
+    code = """
+        import ctypes, signal, subprocess, time, psutil, stoker
+
+        PR_SET_CHILD_SUBREAPER = 36
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+        class Deaf:
+            def __len__(self):
+                return 16
+
+            def __getitem__(self, index):
+                if index:
+                    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                    time.sleep(600)
+                return index
+
+        def resume_and_wait(process, timeout=None, wait=subprocess.Popen.wait):
+            nursery.resume()
+            return wait(process, timeout)
+
+        loader = stoker.Loader(Deaf(), 1, workers=8)
+        next(iter(loader))
+        nursery = psutil.Process(loader.worker_pids[0]).parent()
+        nursery.suspend()
+        subprocess.Popen.wait = resume_and_wait
+        loader.close()
+        print([child.status() for child in psutil.Process().children()])
+    """
+    write(tmp_path, {"train.py": code})
+    assert run(tmp_path, ["train.py"]) == (0, "[]\n", "")

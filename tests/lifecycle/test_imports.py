@@ -46,6 +46,21 @@ def test_a_module_that_starts_a_loader_on_import_is_an_error_that_names_it(front
     assert 'under `if __name__ == "__main__":` in train.py' in errors
 
 
+@pytest.mark.parametrize("start", ["nursery", "spawn"])
+@pytest.mark.parametrize("workers", ["0", "stoker.Threads(1)"])
+def test_a_module_may_use_a_loader_without_processes_on_import(workers, start, tmp_path):
+    data = f"""{DATASET}
+MEAN = sum(batch.mean() for batch in stoker.Loader(Numbers(), 4, workers={workers})) / 2
+"""
+    train = f"""
+        import data, stoker
+        for batch in stoker.Loader(data.Numbers(), 8, workers=stoker.Processes(1, start={start!r})):
+            print(batch.mean() == data.MEAN)
+    """
+    write(tmp_path, {"data.py": data, "train.py": train})
+    assert run(tmp_path, ["train.py"]) == (0, "True\n", "")
+
+
 def test_nor_does_a_thread_of_the_module_start_a_chain(tmp_path):
     code = f"""{DATASET}
 def start():

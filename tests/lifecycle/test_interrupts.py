@@ -188,6 +188,118 @@ def test_a_generator_that_was_interrupted_is_not_taken_for_the_end_of_the_items(
     assert got == [[0]]
 
 
+FRONTS = {
+    "loader": lambda data, **options: Loader(data, None, workers=0, **options),
+    "getitems": lambda data, **options: Loader(Together(data), 1, workers=0, **options),
+    "collate": lambda data, **options: Loader(range(COUNT), 1, collate=lambda one: data[one[0]], workers=0, **options),
+    "stream": lambda data, **options: stoker.stream(data.__getitem__, range(COUNT), workers=0, **options),
+}
+
+
+class Together:
+    def __init__(self, data) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return COUNT
+
+    def __getitem__(self, index: int) -> int:
+        return self.data[index]
+
+    def __getitems__(self, indices: list[int]) -> list[int]:
+        return [self.data[index] for index in indices]
+
+
+class Calling:
+    """Calls a function as sample 5 is made for the first time."""
+
+    def __init__(self, call) -> None:
+        self.call, self.is_called = call, False
+
+    def __len__(self) -> int:
+        return COUNT
+
+    def __getitem__(self, index: int) -> int:
+        if index == 5 and not self.is_called:
+            self.is_called = True
+            self.call()
+        return index
+
+
+def taken(iterator: Iterator, error: type[BaseException]) -> tuple[list[int], int]:
+    """What comes to a consumer that goes on after that error, and how often it came."""
+    got, count = [], 0
+    while True:
+        try:
+            got.extend(np.ravel(batch).tolist()[0] for batch in iterator)
+            return got, count
+        except error:
+            count += 1
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("error", [Interrupted, SystemExit])
+def test_without_workers_a_signal_is_no_error_of_the_sample(error, front, on_error):
+    def handle(*_):
+        raise error
+
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        with FRONTS[front](Calling(lambda: signal.raise_signal(signal.SIGTERM)), on_error=on_error) as results:
+            assert taken(iter(results), error) == (list(range(COUNT)), 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("front", FRONTS)
+def test_without_workers_an_alarm_of_the_consumer_is_no_error_of_the_sample(front, on_error):
+    storm = Storm()
+    storm.count = 1  # the next is not Ctrl-C
+    with storm.every(60), FRONTS[front](Calling(lambda: time.sleep(10)), on_error=on_error) as results:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        storm.is_on = True
+        assert taken(iter(results), Interrupted) == (list(range(COUNT)), 1)
+
+
+@pytest.mark.parametrize("limit", [0, 60])
+@pytest.mark.parametrize("front", FRONTS)
+def test_without_workers_an_alarm_of_the_dataset_is_its_own_error(front, limit):
+    """Whether the consumer has set one, too, or not."""
+    storm = Storm()
+
+    def be_slow():
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        time.sleep(10)
+
+    with storm.every(limit), FRONTS[front](Calling(be_slow)) as results:
+        storm.is_on, storm.count = True, 1
+        assert taken(iter(results), Interrupted) == ([k for k in range(COUNT) if k != 5], 1)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_without_workers_a_signal_is_no_error_of_the_file(on_error, tmp_path):
+    calls = []
+
+    def read(path):
+        if not calls:
+            calls.append(path)
+            signal.raise_signal(signal.SIGTERM)
+        return np.load(path)
+
+    def handle(*_):
+        raise Interrupted
+
+    np.save(tmp_path / "0.npy", np.arange(COUNT))
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        with Loader(Chunks(str(tmp_path / "*.npy"), read=read), 1, workers=0, on_error=on_error) as loader:
+            assert taken(iter(loader), Interrupted) == (list(range(COUNT)), 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_an_interrupt_in_what_to_calls_is_no_error_of_the_batch():
     """An error of ``to`` comes in place of its batch; an interrupt of the user's does not."""
     asked = []

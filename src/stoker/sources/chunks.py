@@ -16,6 +16,7 @@ from stoker.collation import Objects, collate
 from stoker.collation.columns import made
 from stoker.counts import checked_count
 from stoker.errors import CollateError
+from stoker.interrupts import is_from_outside
 from stoker.plan.groups import sample_order
 from stoker.sources.files.columns import Columns, Pack, Samples, joined
 from stoker.sources.files.forms import Form, agreed, check_no_nulls, form_of
@@ -280,7 +281,7 @@ class ReadGroup:
             try:
                 found.append((part.path, self._read_one(part, in_order=reading.key is None)))
             except BaseException as error:
-                if not self.leave_out or isinstance(error, KeyboardInterrupt):
+                if not self.leave_out or is_from_outside(error, may_set_timers=self.read is not None):
                     raise
                 words = "".join(traceback.format_exception_only(error)).strip()
                 words = f"{part}: {words}" if part.span else words
@@ -339,7 +340,7 @@ class CountSamples:
         try:
             return count_part(part, self.read)
         except BaseException as error:
-            if not self.leave_out or isinstance(error, KeyboardInterrupt):
+            if not self.leave_out or is_from_outside(error, may_set_timers=self.read is not None):
                 raise
             return 0
 

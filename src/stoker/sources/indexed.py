@@ -7,7 +7,7 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +19,12 @@ from stoker.sources.tables import as_dataset, check_class
 _MOST_JSON = 4096  # characters of arguments in a reference: it is written down with each sample that fails
 
 
-Interrupts = tuple[type[BaseException], ...]
+IsInterrupt = Callable[[BaseException], bool]
+
+
+def never_interrupted(_: BaseException) -> bool:
+    """In a worker of its own, whatever its code raises is its own."""
+    return False
 
 
 class SampleError(NamedTuple):
@@ -176,26 +181,26 @@ class Indexed:
             add_note(error, f"stoker: dataset[{indices[failed]}] raised it")
             raise
 
-    def fetch_skipping(self, indices: Sequence[int], interrupts: Interrupts = ()) -> Fetched:
-        """The samples that can be read; the others are reported. ``interrupts`` are none of the dataset's errors."""
+    def fetch_skipping(self, indices: Sequence[int], is_interrupt: IsInterrupt = never_interrupted) -> Fetched:
+        """The samples that can be read; the others are reported, but for an interrupt, which is raised."""
         rows = gathered(self._dataset, indices)
         if rows is not None:
             return Fetched(rows, indices, [])
         if self._getitems is not None:
             try:
                 return self._fetch_together(indices)
-            except interrupts:
-                raise
-            except BaseException:
-                pass  # one by one, then, to see which ones they are
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
+                # one by one, then, to see which ones they are
         samples, good, skipped = [], [], []
         for index in indices:
             try:
                 samples.append(self._dataset[index])
                 good.append(index)
-            except interrupts:
-                raise
             except BaseException as error:
+                if is_interrupt(error):
+                    raise
                 skipped.append(SampleError(index, error))
         return Fetched(samples, good, skipped)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from stoker.errors import add_note
-from stoker.sources.indexed import Fetched, Interrupts, SampleError
+from stoker.sources.indexed import Fetched, IsInterrupt, SampleError, never_interrupted
 
 
 class Seeded(NamedTuple):
@@ -62,10 +62,10 @@ class Work:
         (number,) = numbers
         return Fetched([self.sample(number)], numbers, [])
 
-    def fetch_skipping(self, numbers: Sequence[int], interrupts: Interrupts = ()) -> Fetched:
+    def fetch_skipping(self, numbers: Sequence[int], is_interrupt: IsInterrupt = never_interrupted) -> Fetched:
         try:
             return self.fetch(numbers)
-        except interrupts:
-            raise
         except BaseException as error:
+            if is_interrupt(error):
+                raise
             return Fetched([], [], [SampleError(numbers[0], error)])

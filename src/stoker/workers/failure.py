@@ -16,7 +16,7 @@ import os
 import pickle
 import traceback
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from stoker.errors import add_note, message_of
 
@@ -43,8 +43,9 @@ def unpack_error(packed: bytes | memoryview) -> BaseException:
 
 def ordinary(error: BaseException) -> Exception:
     """A StopIteration out of ``dataset[i]`` would silently end the consumer's loop, a SystemExit its program."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
-        return error
+    kind = type(error)  # which isinstance would ask of the error itself, and it may fail
+    if issubclass(kind, Exception) and not issubclass(kind, StopIteration | StopAsyncIteration):
+        return cast(Exception, error)
     told = RuntimeError(f"dataset or collate raised {_repr(error)}")
     told.__cause__ = error
     return told

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import signal
 from collections import deque
 from functools import partial
+from time import monotonic
 
+from stoker.interrupts import is_from_outside, signal_behind
 from stoker.workers.backend import Answer, Death, Request
 from stoker.workers.randomness import BorrowedGenerators
 from stoker.workers.transport import SlotTransport, Writer
 from stoker.workers.worker import Job, Worker
-
-_CTRL_C = (KeyboardInterrupt,)
 
 
 class InlineBackend:
@@ -20,7 +22,8 @@ class InlineBackend:
         self._place = [0]
         writer = Writer(transport.slots, shared=True)
         own = partial(Worker, 0, job, writer, store, BorrowedGenerators(), self._place)
-        self._new = partial(own, interrupts=_CTRL_C)
+        self._alarm = _Alarm()
+        self._new = partial(own, is_interrupt=self._is_interrupt)
         self._worker: Worker | None = None
         self._keeps = job.open_store is not None
         self._queue: deque[Request] = deque()
@@ -40,6 +43,7 @@ class InlineBackend:
         """Whoever is interrupted has the batch made again, from its beginning."""
         if not self._queue or self._answer is not None:
             return
+        self._alarm.look()
         try:
             self._answer = self._made().run(self._queue[0])
         except BaseException:
@@ -67,6 +71,7 @@ class InlineBackend:
         return []
 
     def length(self) -> int:
+        self._alarm.look()
         return self._made().length()
 
     def close(self) -> None:
@@ -79,3 +84,21 @@ class InlineBackend:
         if self._worker is None:
             self._worker = self._new()
         return self._worker
+
+    def _is_interrupt(self, error: BaseException) -> bool:
+        return is_from_outside(error) or (self._alarm.is_due() and signal_behind(error) == signal.SIGALRM)
+
+
+class _Alarm:
+    """The consumer's own, if it has set one before it asked for a batch."""
+
+    def __init__(self) -> None:
+        self._due = math.inf
+
+    def look(self) -> None:
+        now = monotonic()
+        left, _ = signal.getitimer(signal.ITIMER_REAL)
+        self._due = now + left if left else math.inf
+
+    def is_due(self) -> bool:
+        return monotonic() >= self._due

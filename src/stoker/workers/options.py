@@ -34,6 +34,7 @@ class Inline:
     n: ClassVar[int] = 1
     is_inline: ClassVar[bool] = True
     makes_runs: ClassVar[bool] = False
+    imports_modules: ClassVar[bool] = False
 
     def prepare(self, job: Job) -> Site:
         _load_generators()
@@ -53,6 +54,7 @@ class Threads:
     n: int
     is_inline: ClassVar[bool] = False
     makes_runs: ClassVar[bool] = False
+    imports_modules: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_count("n", self.n, _REMEDY, of="Threads"))
@@ -83,6 +85,7 @@ class Processes:
     n: int
     is_inline: ClassVar[bool] = False
     makes_runs: ClassVar[bool] = True
+    imports_modules: ClassVar[bool] = True  # in its workers, for the dataset
     start: Literal["nursery", "fork", "spawn"] = "nursery"
     environments: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, hash=False)
 

@@ -13,6 +13,7 @@ from stoker.collation import collate
 from stoker.errors import add_note
 from stoker.plan import Batch, Numbering, Plan
 from stoker.sources import Fetched, Indexed, IndexedSource, ItemSource, SampleError, Work
+from stoker.sources.indexed import IsInterrupt, never_interrupted
 from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
 from stoker.workers.failure import error_line, ordinary, story
@@ -45,7 +46,8 @@ class Worker:
         store: A descriptor of the file that the job's store is in, if it has one of its own.
         generators: That its code draws from.
         place: Where to note how far it is.
-        interrupts: What is no error of the user's code but comes from outside: Ctrl-C, in the consumer's own thread.
+        is_interrupt: Whether an exception is none of the user's code but comes from outside: Ctrl-C and other signals,
+            in the consumer's own thread.
     """
 
     def __init__(
@@ -57,14 +59,14 @@ class Worker:
         generators: Generators,
         place: Place,
         *,
-        interrupts: tuple[type[BaseException], ...] = (),
+        is_interrupt: IsInterrupt = never_interrupted,
     ) -> None:
         self.number = number
         self.place = place
         self._job = job
         self._writer = writer
         self._generators = generators
-        self._interrupts = interrupts
+        self._is_interrupt = is_interrupt
         self._opened: tuple[Indexed | Work, Plan | Numbering] | None = None
         self._store_file = store
         self._store: Store | None = None
@@ -88,9 +90,9 @@ class Worker:
                         self._job.init()
                     what = "the dataset could not be made"
                     dataset = self._job.source.open()
-            except self._interrupts:
-                raise
             except BaseException as error:
+                if self._is_interrupt(error):
+                    raise
                 add_note(error, f"stoker: {what}")
                 self._refusal = ordinary(error)
                 raise self._refusal from self._refusal.__cause__
@@ -138,10 +140,10 @@ class Worker:
                 made = self._make(dataset, plan, batch, request.left_out)
                 self._writer.keep(made.packed)
                 results.append(made)
-            except self._interrupts:  # it may have come while a store was locked
-                self.close()
-                raise
             except BaseException as error:
+                if self._is_interrupt(error):
+                    self.close()  # it may have come while a store was locked
+                    raise
                 what = self._job.source.unit_name(request.run.epoch, start // self._job.plan.stride)
                 add_note(error, f"stoker: in worker {self.number}, {what}")
                 results.append(Failed(error))
@@ -193,10 +195,8 @@ class Worker:
             self._generators.seed(store.seed_of(epoch, index))
             try:
                 return dataset.sample(index)
-            except self._interrupts:
-                raise
             except BaseException as error:
-                if not self._job.skip_errors:
+                if not self._job.skip_errors or self._is_interrupt(error):
                     raise
                 return SampleError(index, error)
 
@@ -221,7 +221,7 @@ class Worker:
         if not indices:  # all were left out
             return Fetched([], [], [])
         if self._job.skip_errors:
-            return dataset.fetch_skipping(indices, self._interrupts)
+            return dataset.fetch_skipping(indices, self._is_interrupt)
         return dataset.fetch(indices)
 
     def _collate(self, fetched: Fetched) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from stoker.errors import ChunkError, add_note, message_of
+from stoker.interrupts import is_from_outside
 from stoker.sources.files.arrays import count_npy, count_npz, read_npy, read_npy_rows, read_npz
 from stoker.sources.files.columns import Column, Columns, Pack, Samples, gathered
 from stoker.sources.files.cutting import remedy
@@ -232,6 +233,8 @@ def _failures(path: str, span: str = "", own_read: bool = False) -> Iterator[Rea
             raise
         raise missing(path) from None
     except Exception as error:
+        if is_from_outside(error, may_set_timers=own_read):
+            raise
         raised = _chunk_error(path, context.where or span, error)
         # The original tells its URL as a whole, so it does not go along where that has secrets.
         raise raised from (error if shown(path) == path else None)

@@ -171,6 +171,9 @@ class _ForkServer:
         for pidfd in self._children:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        for child in self._children.values():  # else they are left to the first process of a container
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child.pid, 0)
         os._exit(0)
 
 
