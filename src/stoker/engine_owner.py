@@ -105,6 +105,7 @@ class EngineOwner:
             if self._settings.workers.imports_modules:
                 check_not_importing(self._name)
             assert self._site is not None
+            assert self._job is not None
             with limits_explained(), put_off():
                 self._site.pack()
             with put_off():  # until somebody owns all that is started
@@ -113,7 +114,7 @@ class EngineOwner:
                 self.feed = Feed(driver, self._settings.bridge, self._settings.on_device, self._hand)
                 self._finalizer = weakref.finalize(self, _close_in, self.feed, self._site, self._process)
                 self.is_stale = True  # until it is known what the workers got
-                self._snapshot = self._site.snapshot()  # while the workers start
+                self._snapshot = self._site.snapshot() if self._job.may_change else None  # while the workers start
                 self.is_stale = False
         feed = self.feed
         self.check_usable()  # it may have been closed meanwhile, by who found no engine to interrupt

@@ -155,7 +155,7 @@ class _Deferral:
             for number in _NUMBERS:
                 handler = _signal.getsignal(number)  # a tenth of the time of signal's, which makes an enum of it
                 if callable(handler):
-                    signal.signal(number, _Recorder(self, handler))
+                    _signal.signal(number, _Recorder(self, handler))
         except BaseException:
             self.is_on = False  # before any call: those that are installed let everything through
             raise
@@ -167,7 +167,7 @@ class _Deferral:
         for number in _NUMBERS:
             handler = _signal.getsignal(number)
             if isinstance(handler, _Recorder):  # else the user has installed another meanwhile
-                signal.signal(number, handler.handler)
+                _signal.signal(number, handler.handler)
         self._raise()
 
     def _raise(self) -> None:

@@ -229,7 +229,13 @@ def stream(
         "stream",
         agenda,
         job=Job(
-            ItemSource(work), agenda.plan, None, policy.leaves_out, init=checked_init(init), seeds=seed is not None
+            ItemSource(work),
+            agenda.plan,
+            None,
+            policy.leaves_out,
+            init=checked_init(init),
+            may_change=False,
+            seeds=seed is not None,
         ),
         settings=settings,
         failures=Failures(policy),

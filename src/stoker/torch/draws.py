@@ -21,13 +21,32 @@ def generators_of(*owners: Any) -> Generators:
 
 def captured(generators: Generators) -> dict[str, Any]:
     """The state of these generators, and of those that all code of this process shares."""
-    name, keys, *rest = np.random.get_state()
-    version, words, gauss = random.getstate()
     return {
         "torch": torch.get_rng_state(),
-        "numpy": [name, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],  # as torch.load reads it safely
-        "python": [version, torch.tensor(words, dtype=torch.int64), gauss],
+        "numpy": np.random.get_state(),
+        "python": random.getstate(),
         "generators": current(generators),
+    }
+
+
+def packed(draws: dict[str, Any]) -> dict[str, Any]:
+    """The same, as ``torch.load`` reads it with ``weights_only=True``."""
+    name, keys, *rest = draws["numpy"]
+    version, words, gauss = draws["python"]
+    return {
+        **draws,
+        "numpy": [name, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],
+        "python": [version, torch.tensor(words, dtype=torch.int64), gauss],
+    }
+
+
+def unpacked(draws: dict[str, Any]) -> dict[str, Any]:
+    name, keys, *rest = draws["numpy"]
+    version, words, gauss = draws["python"]
+    return {
+        **draws,
+        "numpy": (name, keys.numpy().astype(np.uint32), *rest),
+        "python": (version, tuple(words.tolist()), gauss),
     }
 
 
@@ -66,8 +85,6 @@ def drawn_again(draws: dict[str, Any] | None, generators: Generators) -> Iterato
 
 
 def set_shared(draws: dict[str, Any]) -> None:
-    name, keys, *rest = draws["numpy"]
-    version, words, gauss = draws["python"]
     torch.set_rng_state(draws["torch"])
-    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
-    random.setstate((version, tuple(words.tolist()), gauss))
+    np.random.set_state(draws["numpy"])
+    random.setstate(draws["python"])

@@ -7,10 +7,11 @@ under ``_stoker``, what makes more of it possible: other numbers of workers, and
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-from stoker.torch.draws import Generators, current
+from stoker.torch.draws import Generators, current, packed
 from stoker.torch.work import Task
 
 FINISHED = "_iterator_finished"
@@ -98,6 +99,11 @@ class Progress:
         if state is not None:
             self.workers[worker] = state
 
+    @functools.cached_property
+    def _packed_draws(self) -> dict[str, Any] | None:
+        """Once for an epoch: states may be wanted after each batch."""
+        return None if self.draws is None else packed(self.draws)
+
     def anew(self) -> Progress:
         """The same epoch from its beginning."""
         return dataclasses.replace(self, snapshot=Snapshot())
@@ -129,7 +135,7 @@ class Progress:
             "version": 1,
             "epoch": self.epoch,
             "base_seed": self.base_seed,
-            "draws": self.draws,
+            "draws": self._packed_draws,
             "drew_no_seed": self.drew_no_seed and self.draws is not None,
             "generators": current(self.generators) if self.finished else None,
             "taken": sorted(now.taken),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import stoker
+from stoker.torch.draws import unpacked
 from stoker.torch.progress import FINISHED, OWN, Snapshot
 
 
@@ -52,7 +53,9 @@ def read_state(state: dict[str, Any]) -> SavedState:
 
 
 def _read(state: dict[str, Any]) -> SavedState:
-    own = state.get(OWN) or {}
+    own = dict(state.get(OWN) or {})
+    if own.get("draws"):
+        own["draws"] = unpacked(own["draws"])
     if "_snapshot" in state:
         found = state["_snapshot"]
         main, step, last = found["_main_snapshot"], found["_snapshot_step"], found["_last_yielded_worker_id"]

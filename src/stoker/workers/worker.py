@@ -33,6 +33,7 @@ class Job:
     skip_errors: bool
     open_store: OpenStore | None = None
     init: Callable[[], object] | None = None  # called in each worker before all else
+    may_change: bool = True  # between epochs, so that it is looked at where one begins
     seeds: bool = True  # for each unit anew; else the random generators are nobody's business but the user's
 
 
