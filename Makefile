@@ -17,8 +17,8 @@ BENCH := .venv-bench
 PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 BEST_EFFORT := jax tensorflow tinygrad  # extras that the tests use where they install
-# For one of the examples; installed beside $(TORCH), so that it brings no other.
-FABRIC := lightning-fabric==2.6.6
+# In whose loops the drop-in for torch's loader is tested; installed beside $(TORCH), so that they bring no other.
+LOOPS := lightning-fabric==2.6.6 lightning==2.6.6 accelerate==1.15.0 transformers==5.22.0 torchdata==0.11.0
 MINUTES ?= 5
 # Tests that run side by side: one more than there are cores, as many wait for a process to start.
 JOBS ?= $(shell expr $$(nproc) + 1)
@@ -83,8 +83,8 @@ ifeq ($(VERSION),3.11)
 		echo "installing stoker[$$extra] into $(TEST) (half a minute the first time)"; \
 		$(TEST)/bin/python $(PIP) -e ".[$$extra]" || echo "$$extra DID NOT INSTALL: its tests will be skipped"; \
 	done
-	@echo "installing $(FABRIC) into $(TEST) (half a minute the first time)"
-	@$(TEST)/bin/python $(PIP) $(TORCH) $(FABRIC) || echo "$(FABRIC) DID NOT INSTALL: its example will not be tested"
+	@echo "installing $(LOOPS) into $(TEST) (about a minute the first time)"
+	@$(TEST)/bin/python $(PIP) $(TORCH) $(LOOPS) || echo "$(LOOPS) DID NOT INSTALL: their tests will be skipped"
 else
 	@echo "torch, jax, tensorflow and tinygrad are tested on Python 3.11 only: here their tests will be skipped"
 endif

@@ -15,6 +15,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 NEEDS = {
     "train_torch_ddp.py": ["torch", "sklearn"],
+    "train_lightning.py": ["lightning", "torch", "sklearn"],
+    "train_accelerate.py": ["accelerate", "torch", "sklearn"],
+    "train_trainer.py": ["transformers", "accelerate", "torch", "sklearn"],
     "train_jax.py": ["jax", "sklearn"],
     "train_tensorflow.py": ["tensorflow", "sklearn"],
     "train_tinygrad.py": ["tinygrad", "sklearn"],
