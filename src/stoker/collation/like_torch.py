@@ -105,6 +105,8 @@ def _containers(cls: type, values: list[Any]) -> Any:
 def _tensors(values: list[Any]) -> Column:
     if not are_simple(values) or not values[0].is_contiguous():  # of which torch makes a batch in their format
         raise _Unlike
+    if len(set(map(sys.modules["torch"].Tensor.numel, values))) > 1:  # so that torch raises now, and not in a slot
+        raise _Unlike
     return TensorStack(values, lambda: _by_torch(values))
 
 

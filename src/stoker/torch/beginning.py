@@ -27,6 +27,8 @@ def begun(
     sampler, is_iterable = loader._index_sampler, loader._dataset_kind == _DatasetKind.Iterable
     generators = generators_of(loader)
     own = {} if saved is None else saved.own
+    for one, epoch in zip(_with_epochs(loader), own.get("sampler_epochs", ()), strict=False):
+        one.set_epoch(epoch)
     before = first_draws(loader) if saved is None else own.get("draws")
     with draws.drawn_again(own.get("draws"), generators):
         begin()
@@ -54,6 +56,7 @@ def begun(
         generators,
         (loader.snapshot_every_n_steps or 0) if tells_state and loader.num_workers else 1,
         Snapshot() if saved is None else saved.snapshot,
+        sampler_epochs=epochs_of(loader),
         drew_no_seed=not draws_seed or bool(own.get("drew_no_seed")),
     )
 
@@ -65,8 +68,31 @@ def first_draws(loader: Any) -> dict[str, Any] | None:
 
 
 def generators_of(loader: Any) -> draws.Generators:
-    batch_sampler = loader.batch_sampler
-    return draws.generators_of(loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
+    return draws.generators_of(loader, *samplers_of(loader))
+
+
+def samplers_of(owner: Any) -> list[Any]:
+    """The samplers of a loader, and those that these have in turn, as Accelerate's have."""
+    found: list[Any] = []
+    for name in ("sampler", "batch_sampler"):
+        sampler = getattr(owner, name, None)
+        if sampler is not None and sampler is not owner and not any(sampler is one for one in found):
+            found += [sampler, *samplers_of(sampler)]
+    return found
+
+
+def epochs_of(loader: Any) -> list[int]:
+    """Of the samplers that have one, such as torch's ``DistributedSampler``, by which they shuffle."""
+    return [sampler.epoch for sampler in _with_epochs(loader)]
+
+
+def _with_epochs(loader: Any) -> list[Any]:
+    seen = {id(sampler): sampler for sampler in samplers_of(loader)}
+    return [
+        sampler
+        for sampler in seen.values()
+        if callable(getattr(sampler, "set_epoch", None)) and isinstance(getattr(sampler, "epoch", None), int)
+    ]
 
 
 def _check_workers(saved: SavedState, loader: Any) -> None:

@@ -9,15 +9,17 @@ from typing import Any
 
 import torch
 from torch._utils import ExceptionWrapper
-from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
+from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind, default_collate
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
 import stoker
 from stoker.torch.beginning import begun
+from stoker.torch.pacing import most_at_a_time, next_size
+from stoker.torch.sampling import is_of_torch
 from stoker.torch.states import SavedState
 from stoker.torch.tasks import IterableTasks, MapTasks
-from stoker.torch.work import Ended, Result, Task, Work
+from stoker.torch.work import Bundle, Ended, Result, Task, Work
 
 _STARTS = {"fork": "fork", "spawn": "spawn", "forkserver": "nursery"}
 _DEATHS = 3  # over one batch, with recover=True
@@ -39,6 +41,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
         is_iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._given = 0  # batches, and errors in their place, of this pass over the sampler
         self._recovers, self._pids = loader.recover, set[int]()
         self._is_pinned = is_iterable or (self._in_order and loader.seed is None)
         to_pass = 0 if saved is None else saved.steps
@@ -46,8 +49,11 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             to_pass += saved.snapshot.step  # torchdata's does not tell which worker has made how many
             self.progress = self.progress.anew()
         self._tasks = self._new_tasks(saved)
+        self._done: dict[int, Any] = {}  # what has come, and whose turn it is not yet
+        self._most = self._most_at_a_time(loader)
+        self._keep_in_step()
         self._work = self._new_work(loader, saved)
-        self._stream: stoker.Stream[Any] | None = stoker.stream(
+        self._stream: stoker.Stream[Bundle] | None = stoker.stream(
             self._work,
             self._tasks,
             workers=stoker.Processes(self._num_workers, start=_start_method(loader)),
@@ -80,7 +86,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         assert self._stream is not None
         begin = super()._reset
         self.progress = begun(self, loader, None, lambda: begin(loader, first_iter), draws_seed=False)
-        self._tasks = self._new_tasks(None)
+        self._tasks, self._done, self._given = self._new_tasks(None), {}, 0
+        self._keep_in_step()
         self._work.states.clear()
         self._stream.restart(self._tasks)
         self._stream.warm_up()
@@ -94,13 +101,14 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
 
     def _next_data(self) -> Any:
         while True:
-            result = self._next_result()
-            data, serial, state = result if type(result) is Result else (result, None, None)
-            task = self._tasks.done(None if self._in_order else serial)
+            task, result = self._next_done()
+            data, _, state = result if type(result) is Result else (result, None, None)
             if type(data) is Ended:
                 assert task.worker is not None
                 self.progress.worker_ended(task.worker, data.state)
                 continue
+            self._given += 1
+            self._keep_in_step()
             if isinstance(data, ExceptionWrapper):
                 data.reraise()
             if state is not None and task.worker is not None:
@@ -108,16 +116,37 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             self.progress.took(task, state)
             return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
-    def _next_result(self) -> Any:
+    def _keep_in_step(self) -> None:
+        """Has the sampler asked for as many indices as torch has asked for by now."""
+        if isinstance(self._tasks, MapTasks):
+            self._tasks.come_to(self._num_workers * self._prefetch_factor + self._given)
+
+    def _next_done(self) -> tuple[Task, Any]:
+        """The next task whose turn it is, and what became of it."""
+        out, done = self._tasks.out, self._done
+        while not done or (self._in_order and next(iter(out)) not in done):
+            results, seconds = self._next_bundle()
+            if self._in_order:
+                done.update(
+                    (task.serial, result) for task, result in zip(self._tasks.bundles.popleft(), results, strict=True)
+                )
+                if self._most > 1:
+                    self._tasks.size = next_size(len(results), self._most, seconds, results[0])
+            else:
+                done.update((result.serial, result) for result in results)
+        serial = next(iter(out if self._in_order else done))
+        return out.pop(serial), done.pop(serial)
+
+    def _next_bundle(self) -> Bundle:
         if self._stream is None:
             raise StopIteration
         try:
             if self._recovers:
-                return next(self._stream)
+                return _next_of(self._stream)
             self._pids.update(self._stream.worker_pids)
-            result = next(self._stream)
+            bundle = _next_of(self._stream)
             self._check_alive()
-            return result
+            return bundle
         except StopIteration:
             if not self._persistent_workers:
                 self._stream = None
@@ -142,12 +171,21 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
 
     def _pass_over(self) -> None:
         if self._in_order:
-            self._tasks.done(None)
+            for task in self._tasks.bundles.popleft():
+                del self._tasks.out[task.serial]
 
     def _told(self, error: stoker.WorkerDied) -> str:
         if self._timeout and "timeout" in str(error):
             return f"DataLoader timed out after {self._timeout} seconds"
         return f"DataLoader worker (pid(s) {error.pid}) exited unexpectedly: {error}"
+
+    def _most_at_a_time(self, loader: Any) -> int:
+        """More than one only where it is known what happens if a sampler is ahead, and what a batch consists of."""
+        if not self._in_order or self._timeout or self._collate_fn is not default_collate:
+            return 1
+        if self._dataset_kind == _DatasetKind.Iterable:
+            return most_at_a_time(None, self._num_workers)
+        return most_at_a_time(len(self._index_sampler), self._num_workers) if is_of_torch(self._index_sampler) else 1
 
     def _new_tasks(self, saved: SavedState | None) -> MapTasks | IterableTasks:
         """What there is to do from where the consumer is."""
@@ -197,9 +235,14 @@ class WorkerHandle:
         return True
 
 
-def _worker_of(task: Task) -> int:
-    assert task.worker is not None
-    return task.worker
+def _next_of(stream: stoker.Stream[Bundle]) -> Bundle:
+    return next(stream)
+
+
+def _worker_of(bundle: tuple[Task, ...]) -> int:
+    worker = bundle[0].worker
+    assert worker is not None
+    return worker
 
 
 def _start_method(loader: Any) -> Any:

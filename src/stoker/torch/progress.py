@@ -55,6 +55,7 @@ class Progress:
         generators: Those that belong to the loader.
         every: A snapshot is taken every so many batches.
         snapshot: The last one.
+        sampler_epochs: Of samplers that have one.
         finished: Nothing is left of the epoch.
         drew_no_seed: It was begun with workers that were there already, and so without drawing a base seed.
     """
@@ -68,6 +69,7 @@ class Progress:
     generators: Generators
     every: int
     snapshot: Snapshot
+    sampler_epochs: list[int] = field(default_factory=list)
     finished: bool = False
     drew_no_seed: bool = False
 
@@ -138,6 +140,7 @@ class Progress:
             "draws": self._packed_draws,
             "drew_no_seed": self.drew_no_seed and self.draws is not None,
             "generators": current(self.generators) if self.finished else None,
+            "sampler_epochs": self.sampler_epochs,
             "taken": sorted(now.taken),
             "made": dict(now.made),
             "ended": sorted(now.ended),

@@ -30,6 +30,12 @@ def state_of(thing: Any) -> Any:
     return thing.state_dict() if is_stateful(thing) else None
 
 
+def is_of_torch(index_sampler: Any) -> bool:
+    """Whether it is one of torch's own, of which it is known what happens when it is asked for an index."""
+    inner = index_sampler.sampler if type(index_sampler) is BatchSampler else index_sampler
+    return type(inner) in _OF_TORCH
+
+
 def may_draw(index_sampler: Any) -> bool:
     """Whether a sampler may draw from random generators that are not all its own."""
     inner = index_sampler.sampler if type(index_sampler) is BatchSampler else index_sampler

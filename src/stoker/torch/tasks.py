@@ -1,34 +1,59 @@
-"""Tasks: what workers are given, one by one, no further ahead than there is room; and which of them are out."""
+"""Tasks: what workers are given, in bundles, no further ahead than there is room; and which of them are out."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+from stoker.torch.lookahead import Lookahead
 from stoker.torch.progress import Progress
 from stoker.torch.sampling import Pass
 from stoker.torch.work import Task
 
 
 class Tasks:
-    """The tasks of one epoch that are out, in the order in which they were given out."""
+    """The tasks of one epoch. Iterated, it gives bundles of them, each for one worker.
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._out: dict[int, Task] = {}
+    A bundle of several saves most of what it costs to ask a worker for a batch, where batches are quick to make. Then
+    each worker gets those batches of the next rounds that it is to make.
 
-    def done(self, serial: int | None) -> Task:
-        """The task whose result has come; None: the one that has been out for longest."""
-        return self._out.pop(next(iter(self._out)) if serial is None else serial)
+    Args:
+        progress: Of the consumer.
+        width: How many tasks there are in a round: one for each worker, or just one where any worker may do it.
+    """
 
-    def _give(self, task: Task) -> Task:
-        self._out[task.serial] = task
-        return task
+    def __init__(self, progress: Progress, width: int) -> None:
+        self._progress, self._width = progress, width
+        self.out: dict[int, Task] = {}  # by serial number, in the order in which the consumer gets their results
+        self.bundles: deque[tuple[Task, ...]] = deque()  # that were given out, and have not come back
+        self.size = 1  # of a bundle
+
+    def __iter__(self) -> Iterator[tuple[Task, ...]]:
+        singles = self._singles()
+        while True:
+            # One at a time, nothing is asked of a sampler before there is a worker for it.
+            tasks = list(islice(singles, self.size * self._width if self.size > 1 else 1))
+            if not tasks:
+                return
+            of_worker: dict[int | None, list[Task]] = {}
+            for task in tasks:
+                self.out[task.serial] = task
+                of_worker.setdefault(task.worker, []).append(task)
+            for bundle in map(tuple, of_worker.values()):
+                self.bundles.append(bundle)
+                yield bundle
+
+    @abstractmethod
+    def _singles(self) -> Iterator[Task]:
+        """The tasks, in the order of their serial numbers."""
 
     def _wants_state(self) -> bool:
         """Whether a snapshot may be taken after the next task is done, or before each worker has done another."""
-        every = self._progress.every
-        return bool(every) and self._progress.yielded % every + len(self._out) + 1 + self._progress.num_workers >= every
+        every, ahead = self._progress.every, len(self.out) + self.size * self._width
+        return bool(every) and self._progress.yielded % every + ahead + self._progress.num_workers >= every
 
 
 class MapTasks(Tasks):
@@ -41,22 +66,28 @@ class MapTasks(Tasks):
     """
 
     def __init__(self, indices: Pass, progress: Progress, *, pinned: bool) -> None:
-        super().__init__(progress)
-        self._indices, self._pinned = indices, pinned
+        super().__init__(progress, progress.num_workers if pinned else 1)
+        self._pass, self._pinned = indices, pinned
+        self._indices = Lookahead(indices, progress.generators, self._keep_sampler_state)
         self._taken = frozenset(progress.taken)
         self._made = [0] * progress.num_workers
 
-    def __iter__(self) -> Iterator[Task]:
+    def come_to(self, asked: int) -> None:
+        """The sampler has been asked for so many indices since this began, as far as anybody can see."""
+        self._indices.come_to(asked)
+
+    def _keep_sampler_state(self, serial: int) -> None:
+        if self._pass.has_state and self._wants_state():
+            self._progress.sampler_states[serial + 1] = self._pass.state_dict()
+
+    def _singles(self) -> Iterator[Task]:
         progress, workers = self._progress, self._progress.num_workers
-        for index in self._indices:
-            serial = self._indices.pulled - 1
-            if self._indices.has_state and self._wants_state():
-                progress.sampler_states[serial + 1] = self._indices.state_dict()
+        for serial, index in self._indices:
             if serial not in self._taken:
                 worker = serial % workers
                 nth, self._made[worker] = self._made[worker], self._made[worker] + 1
                 task = Task(progress.epoch, serial, worker, nth, index, self._wants_state(), None)
-                yield self._give(task if self._pinned else task._replace(worker=None, nth=0))
+                yield task if self._pinned else task._replace(worker=None, nth=0)
 
 
 class IterableTasks(Tasks):
@@ -69,11 +100,11 @@ class IterableTasks(Tasks):
     """
 
     def __init__(self, index: Any, progress: Progress, *, made: list[int]) -> None:
-        super().__init__(progress)
+        super().__init__(progress, progress.num_workers)
         self._index, self._made = index, list(made)
         self._next = progress.last_worker + 1
 
-    def __iter__(self) -> Iterator[Task]:
+    def _singles(self) -> Iterator[Task]:
         progress, workers, serial = self._progress, self._progress.num_workers, 0
         while len(progress.ended) < workers:
             worker, self._next = self._next % workers, self._next + 1
@@ -81,5 +112,5 @@ class IterableTasks(Tasks):
                 nth = self._made[worker]
                 self._made[worker] += 1
                 wants = self._wants_state()
-                yield self._give(Task(progress.epoch, serial, worker, nth, self._index, wants, progress.shared_seed))
+                yield Task(progress.epoch, serial, worker, nth, self._index, wants, progress.shared_seed)
                 serial += 1

@@ -7,8 +7,9 @@ import random
 from collections import OrderedDict, UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,13 @@ class Result(NamedTuple):
     data: Any
     serial: int
     state: Whole | None
+
+
+class Bundle(NamedTuple):
+    """What a worker has made of a bundle of tasks, and how long it took for it."""
+
+    results: list[Any]
+    seconds: float
 
 
 class Ended(NamedTuple):
@@ -127,9 +135,12 @@ class Work:
         except Exception:
             self._failure = _caught(number)
 
-    def __call__(self, task: Task) -> Any:
-        number = stoker.worker_number()
+    def __call__(self, tasks: tuple[Task, ...]) -> Bundle:
+        began, number = perf_counter(), stoker.worker_number()
         assert number is not None
+        return Bundle([self._do(task, number) for task in tasks], perf_counter() - began)
+
+    def _do(self, task: Task, number: int) -> Any:
         state = None
         try:
             if self._failure is not None:
@@ -213,7 +224,11 @@ def dataset_state(kind: int, fetcher: Any, dataset: Any) -> dict[str, Any]:
     return {"fetcher_state": of_fetcher, "dataset_state": None if iterator is dataset else state_of(dataset)}
 
 
-_collate_later = partial(stoker.collate, like="torch", copy=False)
+def _collate_later(samples: Any) -> Any:
+    """As torch's ``default_collate``, of which the errors are."""
+    if isinstance(samples, Sequence) and len(samples):
+        return stoker.collate(samples, like="torch", copy=False)
+    return default_collate(samples)
 
 
 def _stack_in_own_memory() -> None:

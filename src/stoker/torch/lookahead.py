@@ -1,0 +1,72 @@
+"""Looking ahead in a sampler, in such a way that nobody sees it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stoker.torch.draws import Generators, current, set_all
+from stoker.torch.sampling import Pass
+
+
+class Lookahead:
+    """The indices of a pass, with their numbers.
+
+    Torch asks a sampler for indices in step with the batches that are taken, and what the sampler draws from random
+    generators of the loader then is there for the next epoch to see, also if this one is broken off. So ``come_to``
+    asks for as many as torch has asked for by then. Where more are wanted, for bundles, the generators are put back
+    to where they were, and what was drawn shows when torch would have drawn it.
+
+    Args:
+        indices: The pass.
+        generators: Those that belong to the loader.
+        note: Is called with the number of each index as soon as it was asked for.
+    """
+
+    def __init__(self, indices: Pass, generators: Generators, note: Callable[[int], None]) -> None:
+        self._indices, self._generators, self._note = indices, generators, note
+        self._ready: deque[tuple[int, Any]] = deque()
+        self._asked = 0  # indices that were asked for, the one that there was none any more included
+        self._has_ended = False
+        self._drawn: deque[tuple[int, list[Any]]] = deque()  # when so many are asked for, generators are there
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        return self
+
+    def __next__(self) -> tuple[int, Any]:
+        if not self._ready:
+            self._look_ahead()
+        if not self._ready:
+            raise StopIteration
+        return self._ready.popleft()
+
+    def come_to(self, asked: int) -> None:
+        """Asks for so many in all."""
+        while self._drawn and self._drawn[0][0] <= asked:
+            set_all(self._generators, self._drawn.popleft()[1])
+        while self._asked < asked and not self._has_ended:
+            self._ask()
+
+    def _look_ahead(self) -> None:
+        if self._has_ended:
+            return
+        seen = current(self._generators)
+        if self._drawn:
+            set_all(self._generators, self._drawn[-1][1])
+        before = current(self._generators)
+        self._ask()
+        after = current(self._generators)
+        if any(not one.equal(other) for one, other in zip(before, after, strict=True)):
+            self._drawn.append((self._asked, after))
+        set_all(self._generators, seen)
+
+    def _ask(self) -> None:
+        self._asked += 1
+        try:
+            index = next(self._indices)
+        except StopIteration:
+            self._has_ended = True
+            return
+        self._ready.append((self._indices.pulled - 1, index))
+        self._note(self._indices.pulled - 1)

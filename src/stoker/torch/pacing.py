@@ -1,0 +1,33 @@
+"""How many batches a worker is asked for at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import stoker
+
+_LONGEST_S = 0.003  # of a bundle: what it costs to ask for it hardly counts then
+_LARGEST = 2**22  # bytes of a bundle: its memory is free again only when the last of its batches is
+_MOST = 16  # batches of a bundle
+_PER_WORKER = 8  # bundles in an epoch, at least: with fewer, one worker might have much more to do than another
+
+
+def most_at_a_time(batches: int | None, workers: int) -> int:
+    """Batches of a bundle at most, in an epoch of so many; None: nobody knows."""
+    return _MOST if batches is None else max(1, min(_MOST, batches // (_PER_WORKER * workers)))
+
+
+def next_size(size: int, most: int, seconds: float, batch: Any) -> int:
+    """The size of the next bundles, after one of ``size`` took so long, and had a batch like this in it."""
+    quick = int(_LONGEST_S / max(seconds / size, 1e-6))
+    wanted = max(1, min(most, quick, 2 * size))
+    return wanted if wanted <= size else max(1, min(wanted, _LARGEST // max(1, _nbytes(batch))))
+
+
+def _nbytes(batch: Any) -> int:
+    """Of the tensors in it."""
+    sizes: list[int] = []
+    stoker.map_leaves(lambda leaf: sizes.append(leaf.nbytes) if isinstance(leaf, torch.Tensor) else None, batch)
+    return sum(sizes)
