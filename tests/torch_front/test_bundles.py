@@ -1,0 +1,122 @@
+"""Quick batches are asked for in bundles, and nobody notices but for the speed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+data = torch.utils.data
+
+from stoker.torch import DataLoader  # noqa: E402
+from stoker.torch.pacing import most_at_a_time, next_size  # noqa: E402
+
+COUNT = 1500  # samples: enough batches for bundles to grow
+
+
+class Noisy(data.Dataset):
+    """Quick to read, with random numbers of each kind."""
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return index, random.random(), np.random.rand(), torch.rand(1)
+
+
+class Uneven(data.IterableDataset):
+    """The second worker has more than the first."""
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        return iter([(info.id, k) for k in range(300 + 250 * info.id)])
+
+
+DATASETS = {"map": (Noisy, {"shuffle": True}), "stream": (Uneven, {})}
+
+
+def batches(loader):
+    return [[part.tolist() for part in batch] for batch in loader]
+
+
+def all_of(cls, kind, **options):
+    dataset, more = DATASETS[kind]
+    torch.manual_seed(4)
+    return batches(cls(dataset(), batch_size=3, num_workers=2, **more, **options))
+
+
+@pytest.mark.parametrize("kind", DATASETS)
+def test_the_batches_and_their_random_numbers_are_those_of_torch(kind):
+    assert all_of(DataLoader, kind) == all_of(data.DataLoader, kind)
+
+
+@pytest.mark.parametrize("kind", DATASETS)
+@pytest.mark.parametrize("steps", [1, 60, 177])
+def test_a_state_is_of_the_batch_and_not_of_the_bundle(kind, steps):
+    dataset, more = DATASETS[kind]
+    torch.manual_seed(4)
+    loader = DataLoader(dataset(), batch_size=3, num_workers=2, **more)
+    iterator = iter(loader)
+    first = batches(itertools.islice(iterator, steps))
+    state = loader.state_dict()
+    again = DataLoader(dataset(), batch_size=3, num_workers=2, **more)
+    again.load_state_dict(state)
+    found = first + batches(again)
+    assert [batch[:1] for batch in found] == [batch[:1] for batch in all_of(DataLoader, kind)]
+    assert len(found) == len(all_of(DataLoader, kind))
+
+
+@pytest.mark.parametrize("kind", DATASETS)
+def test_a_worker_that_is_killed_within_a_bundle_loses_nothing(kind):
+    dataset, more = DATASETS[kind]
+    torch.manual_seed(4)
+    iterator = iter(DataLoader(dataset(), batch_size=3, num_workers=2, **more))
+    found = batches(itertools.islice(iterator, 100))
+    os.kill(iterator._workers[1].pid, signal.SIGKILL)
+    found += batches(iterator)
+    wanted = all_of(data.DataLoader, kind)
+    assert [batch[0] for batch in found] == [batch[0] for batch in wanted]
+
+
+def test_bundles_grow_while_batches_are_quick_and_small():
+    small, large = torch.zeros(10), torch.zeros(2**20)
+    assert next_size(1, 16, 1e-5, small) == 2
+    assert next_size(8, 16, 8e-5, small) == 16
+    assert next_size(16, 16, 16e-5, small) == 16
+    assert next_size(1, 16, 0.1, small) == 1, "slow"
+    assert next_size(8, 16, 8 * 1e-3, small) == 3, "become slow"
+    assert next_size(1, 16, 1e-5, {"x": [large]}) == 1, "large"
+
+
+def test_each_worker_has_several_bundles_in_an_epoch():
+    assert most_at_a_time(10, 2) == 1
+    assert most_at_a_time(64, 2) == 4
+    assert most_at_a_time(10**6, 2) == most_at_a_time(None, 2) == 16
+
+
+class Counted(data.Sampler):
+    """Somebody's own, which must not be asked ahead."""
+
+    asked = 0
+
+    def __iter__(self):
+        for index in range(COUNT):
+            self.asked += 1
+            yield index
+
+    def __len__(self):
+        return COUNT
+
+
+def test_a_sampler_of_the_users_is_never_asked_for_more_than_torch_asks(loader_class):
+    sampler = Counted()
+    iterator = iter(loader_class(torch.arange(COUNT), batch_size=1, sampler=sampler, num_workers=2))
+    for taken in range(200):
+        assert sampler.asked <= 4 + taken
+        next(iterator)
+    assert sampler.asked == 204
