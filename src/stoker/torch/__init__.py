@@ -5,14 +5,13 @@
 Uses the public face of Stoker alone, and torch.
 """
 
-from stoker.torch.adoption import adopt
-
 try:
-    import torch  # noqa: F401
-except ImportError as error:
+    from stoker.torch.adoption import adopt
+    from stoker.torch.loader import DataLoader
+    from stoker.torch.trainer import TrainerMixin
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
     raise ImportError("stoker.torch needs torch: pip install 'stoker[torch]'") from error
-
-from stoker.torch.loader import DataLoader
-from stoker.torch.trainer import TrainerMixin
 
 __all__ = ["DataLoader", "TrainerMixin", "adopt"]
