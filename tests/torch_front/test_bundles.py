@@ -86,10 +86,10 @@ def test_a_worker_that_is_killed_within_a_bundle_loses_nothing(kind):
 def test_bundles_grow_while_batches_are_quick_and_small():
     small, large = torch.zeros(10), torch.zeros(2**20)
     assert next_size(1, 16, 1e-5, small) == 2
-    assert next_size(8, 16, 8e-5, small) == 16
-    assert next_size(16, 16, 16e-5, small) == 16
+    assert next_size(8, 16, 1e-5, small) == 16
+    assert next_size(16, 16, 1e-5, small) == 16
     assert next_size(1, 16, 0.1, small) == 1, "slow"
-    assert next_size(8, 16, 8 * 1e-3, small) == 3, "become slow"
+    assert next_size(8, 16, 1e-3, small) == 3, "become slow"
     assert next_size(1, 16, 1e-5, {"x": [large]}) == 1, "large"
 
 

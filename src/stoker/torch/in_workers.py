@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch._utils import ExceptionWrapper
-from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind, default_collate
+from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
@@ -180,8 +180,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         return f"DataLoader worker (pid(s) {error.pid}) exited unexpectedly: {error}"
 
     def _most_at_a_time(self, loader: Any) -> int:
-        """More than one only where it is known what happens if a sampler is ahead, and what a batch consists of."""
-        if not self._in_order or self._timeout or self._collate_fn is not default_collate:
+        """More than one only where it is known what happens if a sampler is ahead."""
+        if not self._in_order or self._timeout:
             return 1
         if self._dataset_kind == _DatasetKind.Iterable:
             return most_at_a_time(None, self._num_workers)

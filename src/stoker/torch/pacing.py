@@ -20,8 +20,8 @@ def most_at_a_time(batches: int | None, workers: int) -> int:
 
 
 def next_size(size: int, most: int, seconds: float, batch: Any) -> int:
-    """The size of the next bundles, after one of ``size`` took so long, and had a batch like this in it."""
-    quick = int(_LONGEST_S / max(seconds / size, 1e-6))
+    """The size of the next bundles, after one of ``size`` whose batches took so long each, and were like this one."""
+    quick = int(_LONGEST_S / max(seconds, 1e-6))
     wanted = max(1, min(most, quick, 2 * size))
     return wanted if wanted <= size else max(1, min(wanted, _LARGEST // max(1, _nbytes(batch))))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ from torch.utils.data._utils import worker as torch_worker
 
 import stoker
 from stoker.torch.sampling import is_stateful, state_of
+
+_MANY = 8  # objects: fewer are as quickly walked over
 
 
 class Task(NamedTuple):
@@ -54,7 +56,12 @@ class Result(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """What a worker has made of a bundle of tasks, and how long it took for it."""
+    """What a worker has made of a bundle of tasks.
+
+    Attributes:
+        results: One for each task.
+        seconds: What a batch takes, writing it into shared memory included.
+    """
 
     results: list[Any]
     seconds: float
@@ -111,6 +118,8 @@ class Work:
     _made: int = 0
     _rng: Any = None
     _tells_state: bool = False
+    _used: float = 0.0  # seconds of the processor, up to the end of the last bundle,
+    _before: int = 1  # which had so many tasks
 
     def start(self) -> None:
         """In a worker, before its first task: what torch does in one."""
@@ -138,7 +147,12 @@ class Work:
     def __call__(self, tasks: tuple[Task, ...]) -> Bundle:
         began, number = perf_counter(), stoker.worker_number()
         assert number is not None
-        return Bundle([self._do(task, number) for task in tasks], perf_counter() - began)
+        results = [self._do(task, number) for task in tasks]
+        # What is waited for shows on the clock, and what writing the last bundle took in what the process has used.
+        ended, used = perf_counter(), process_time()
+        seconds = max((ended - began) / len(tasks), (used - self._used) / max(len(tasks), self._before))
+        self._used, self._before = used, len(tasks)
+        return Bundle(results, seconds)
 
     def _do(self, task: Task, number: int) -> Any:
         state = None
@@ -269,19 +283,20 @@ def _exact(data: Any) -> Any:
     if cls is dict or cls is OrderedDict:
         return cls((key, _exact(value)) for key, value in data.items()) if _has_containers(data.values()) else data
     if cls is list or cls is tuple:
-        return data if _are_plain_rows(data) else cls(map(_exact, data))
+        return _exact_rows(cls, data)
     return data if _is_kept(cls) else Whole(data)
 
 
-def _are_plain_rows(data: Sequence[Any]) -> bool:
-    """Whether there are no containers in it but dicts, lists and tuples that have none in them; at a glance."""
+def _exact_rows(cls: Any, data: Sequence[Any]) -> Any:
+    """The same for a list or tuple. Many objects, or rows of them, are one pickle: no walk over all that is in them."""
     kinds = set(map(type, data))
-    containers = set(filter(_is_container, kinds))
-    if not containers:
-        return True
-    if len(kinds) > 1 or not kinds <= {dict, list, tuple}:
-        return False
-    return not _has_containers(chain.from_iterable(map(dict.values, data) if dict in kinds else data))
+    if not any(map(_is_container, kinds)):
+        return Whole(data) if len(data) >= _MANY and all(map(_is_object, kinds)) else data
+    if len(data) >= _MANY and len(kinds) == 1 and kinds <= {dict, list, tuple}:
+        within = set(map(type, chain.from_iterable(map(dict.values, data) if dict in kinds else data)))
+        if all(map(_is_object, within)):
+            return Whole(data)
+    return cls(map(_exact, data))
 
 
 def _has_containers(values: Iterable[Any]) -> bool:
@@ -291,6 +306,13 @@ def _has_containers(values: Iterable[Any]) -> bool:
 @lru_cache(maxsize=1024)
 def _is_container(cls: Any) -> bool:
     return issubclass(cls, (Mapping, list, tuple)) or dataclasses.is_dataclass(cls)
+
+
+@lru_cache(maxsize=1024)
+def _is_object(cls: Any) -> bool:
+    """Whether it is pickled anyway: no container, and nothing that has a place of its own in shared memory."""
+    is_ours = cls.__module__.partition(".")[0] == "stoker"  # a column, which is an array in time
+    return not (_is_container(cls) or is_ours or issubclass(cls, (torch.Tensor, np.ndarray)))
 
 
 @lru_cache(maxsize=1024)
