@@ -49,9 +49,11 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             to_pass += saved.snapshot.step  # torchdata's does not tell which worker has made how many
             self.progress = self.progress.anew()
         self._tasks = self._new_tasks(saved)
-        self._done: dict[int, Any] = {}  # what has come, and whose turn it is not yet
+        self._done: dict[int, Any] = {}  # what has come, and was not settled yet
+        self._arrived: Bundle | None = None  # and was not unpacked yet
+        self._is_known = is_iterable or is_of_torch(self._index_sampler)  # what happens when it is asked for an index
         self._most = self._most_at_a_time(loader)
-        self._keep_in_step()
+        self._keep_in_step(0)
         self._work = self._new_work(loader, saved)
         self._stream: stoker.Stream[Bundle] | None = stoker.stream(
             self._work,
@@ -86,8 +88,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         assert self._stream is not None
         begin = super()._reset
         self.progress = begun(self, loader, None, lambda: begin(loader, first_iter), draws_seed=False)
-        self._tasks, self._done, self._given = self._new_tasks(None), {}, 0
-        self._keep_in_step()
+        self._tasks, self._done, self._arrived, self._given = self._new_tasks(None), {}, None, 0
+        self._keep_in_step(0)
         self._work.states.clear()
         self._stream.restart(self._tasks)
         self._stream.warm_up()
@@ -102,65 +104,85 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
     def _next_data(self) -> Any:
         while True:
             task, result = self._next_done()
-            data, _, state = result if type(result) is Result else (result, None, None)
+            data, state = result if type(result) is Result else (result, None)
             if type(data) is Ended:
                 assert task.worker is not None
                 self.progress.worker_ended(task.worker, data.state)
+                self._settle(task)
                 continue
-            self._given += 1
-            self._keep_in_step()
+            self._keep_in_step(self._given + 1)
             if isinstance(data, ExceptionWrapper):
+                self._settle(task)
                 data.reraise()
+            if self._pin_memory:
+                data = pin_memory(data, self._pin_memory_device)
             if state is not None and task.worker is not None:
                 self._work.states[task.worker] = task.nth + 1, state
             self.progress.took(task, state)
-            return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+            self._settle(task)
+            return data
 
-    def _keep_in_step(self) -> None:
-        """Has the sampler asked for as many indices as torch has asked for by now."""
+    def _keep_in_step(self, given: int) -> None:
+        """Has the sampler asked for as many indices as torch has asked for when so many batches were given."""
         if isinstance(self._tasks, MapTasks):
-            self._tasks.come_to(self._num_workers * self._prefetch_factor + self._given)
+            self._tasks.come_to(self._num_workers * self._prefetch_factor + given)
 
     def _next_done(self) -> tuple[Task, Any]:
-        """The next task whose turn it is, and what became of it."""
+        """The next task whose turn it is, and what became of it. The same until it is settled: Ctrl-C loses nothing."""
         out, done = self._tasks.out, self._done
-        while not done or (self._in_order and next(iter(out)) not in done):
-            results, seconds = self._next_bundle()
-            if self._in_order:
-                done.update(
-                    (task.serial, result) for task, result in zip(self._tasks.bundles.popleft(), results, strict=True)
-                )
-                if self._most > 1:
-                    self._tasks.size = next_size(len(results), self._most, seconds, results[0])
-            else:
-                done.update((result.serial, result) for result in results)
-        serial = next(iter(out if self._in_order else done))
-        return out.pop(serial), done.pop(serial)
+        while True:
+            if self._arrived is not None:
+                self._unpack(self._arrived)
+                self._arrived = None
+            if done and (not self._in_order or next(iter(out)) in done):
+                serial = next(iter(out if self._in_order else done))
+                return out[serial], done[serial]
+            self._wait_for_bundle()
 
-    def _next_bundle(self) -> Bundle:
+    def _unpack(self, bundle: Bundle) -> None:
+        """May be done twice."""
+        tasks = self._tasks.bundles[bundle.serial]
+        self._done.update((task.serial, result) for task, result in zip(tasks, bundle.results, strict=True))
+        if self._most > 1:
+            self._tasks.size = next_size(len(tasks), self._most, bundle.seconds, bundle.results[0])
+
+    def _settle(self, task: Task) -> None:
+        """Nobody will ask for it again."""
+        self._tasks.settle(task)
+        result = self._done.pop(task.serial)
+        self._given += type(result) is not Ended
+
+    def _wait_for_bundle(self) -> None:
         if self._stream is None:
             raise StopIteration
-        try:
-            if self._recovers:
-                return _next_of(self._stream)
+        if not self._recovers:
             self._pids.update(self._stream.worker_pids)
-            bundle = _next_of(self._stream)
-            self._check_alive()
-            return bundle
-        except StopIteration:
-            if not self._persistent_workers:
-                self._stream = None
-            raise
+        try:
+            for bundle in self._stream:
+                self._arrived = bundle  # at once with being taken: no call in between
+                break
+            else:
+                self._end()
+                raise StopIteration
         except stoker.WorkerDied as error:
             self._pass_over()
             raise RuntimeError(self._told(error)) from error
         except Exception as error:
-            notes = getattr(error, "__notes__", [])
-            if any(note.startswith("stoker: in worker") for note in notes):
-                self._pass_over()  # it stands for a batch; others come from the sampler, or a signal's handler
-            elif notes and notes[-1].startswith("stoker: the items"):
-                notes.pop()  # which knows nothing of samplers
+            self._note(error)
             raise
+        if not self._recovers:
+            self._check_alive()
+
+    def _end(self) -> None:
+        if not self._persistent_workers:
+            self._stream = None
+
+    def _note(self, error: Exception) -> None:
+        notes = getattr(error, "__notes__", [])
+        if any(note.startswith("stoker: in worker") for note in notes):
+            self._pass_over()  # it stands for a batch; others come from the sampler, or a signal's handler
+        elif notes and notes[-1].startswith("stoker: the items"):
+            notes.pop()  # which knows nothing of samplers
 
     def _check_alive(self) -> None:
         """Also of workers that had nothing to do."""
@@ -170,9 +192,10 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             raise RuntimeError(f"DataLoader worker (pid(s) {gone}) exited unexpectedly")
 
     def _pass_over(self) -> None:
+        """A bundle that failed as a whole."""
         if self._in_order:
-            for task in self._tasks.bundles.popleft():
-                del self._tasks.out[task.serial]
+            for task in next(iter(self._tasks.bundles.values())):
+                self._tasks.settle(task)
 
     def _told(self, error: stoker.WorkerDied) -> str:
         if self._timeout and "timeout" in str(error):
@@ -181,11 +204,10 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
 
     def _most_at_a_time(self, loader: Any) -> int:
         """More than one only where it is known what happens if a sampler is ahead."""
-        if not self._in_order or self._timeout:
+        if not self._in_order or self._timeout or not self._is_known:
             return 1
-        if self._dataset_kind == _DatasetKind.Iterable:
-            return most_at_a_time(None, self._num_workers)
-        return most_at_a_time(len(self._index_sampler), self._num_workers) if is_of_torch(self._index_sampler) else 1
+        is_iterable = self._dataset_kind == _DatasetKind.Iterable
+        return most_at_a_time(None if is_iterable else len(self._index_sampler), self._num_workers)
 
     def _new_tasks(self, saved: SavedState | None) -> MapTasks | IterableTasks:
         """What there is to do from where the consumer is."""
@@ -210,7 +232,6 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             self._shared_seed,
             init_fn,
             self._num_workers,
-            numbered=not self._in_order,
             seed=loader.seed,
             states={worker: (0, state) for worker, state in self.progress.workers.items()} if has_states else {},
         )
@@ -233,10 +254,6 @@ class WorkerHandle:
         except ProcessLookupError:
             return False
         return True
-
-
-def _next_of(stream: stoker.Stream[Bundle]) -> Bundle:
-    return next(stream)
 
 
 def _worker_of(bundle: tuple[Task, ...]) -> int:

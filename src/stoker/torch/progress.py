@@ -79,9 +79,12 @@ class Progress:
         self.sampler_states = {now.low: now.sampler}  # after so many batches, where the sampler has a state
         self.workers, self.made = dict(now.workers), dict(now.made)
         self.ended, self.last_worker = set(now.ended), now.last_worker
+        self._last = -1  # that was taken
 
     def took(self, task: Task, state: Any) -> None:
-        """The consumer gets this batch."""
+        """The consumer gets this batch. Twice is once: an interrupt may have come in between."""
+        if task.serial == self._last:
+            return
         if task.worker is not None:
             self.last_worker = task.worker
             self.made[task.worker] = self.made.get(task.worker, 0) + 1
@@ -92,7 +95,7 @@ class Progress:
             self.taken.remove(self.low)
             self.sampler_states.pop(self.low, None)
             self.low += 1
-        self.yielded += 1
+        self.yielded, self._last = self.yielded + 1, task.serial
         if self.every > 1 and self.yielded % self.every == 0:
             self.take_snapshot()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -28,7 +27,7 @@ class Tasks:
     def __init__(self, progress: Progress, width: int) -> None:
         self._progress, self._width = progress, width
         self.out: dict[int, Task] = {}  # by serial number, in the order in which the consumer gets their results
-        self.bundles: deque[tuple[Task, ...]] = deque()  # that were given out, and have not come back
+        self.bundles: dict[int, tuple[Task, ...]] = {}  # in which these are, by the number of the first in each
         self.size = 1  # of a bundle
 
     def __iter__(self) -> Iterator[tuple[Task, ...]]:
@@ -43,8 +42,17 @@ class Tasks:
                 self.out[task.serial] = task
                 of_worker.setdefault(task.worker, []).append(task)
             for bundle in map(tuple, of_worker.values()):
-                self.bundles.append(bundle)
+                self.bundles[bundle[0].serial] = bundle
                 yield bundle
+
+    def settle(self, task: Task) -> None:
+        """Its result is not needed any more."""
+        self.out.pop(task.serial, None)
+        # Bundles come in the order of their first tasks, and a bundle is done with its last.
+        for first, bundle in list(self.bundles.items()):
+            if any(one.serial in self.out for one in bundle):
+                break
+            del self.bundles[first]
 
     @abstractmethod
     def _singles(self) -> Iterator[Task]:

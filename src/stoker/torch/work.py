@@ -48,21 +48,22 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A batch with what the consumer wants to know beside it."""
+    """A batch, and the state of the dataset after it."""
 
     data: Any
-    serial: int
-    state: Whole | None
+    state: Whole
 
 
 class Bundle(NamedTuple):
     """What a worker has made of a bundle of tasks.
 
     Attributes:
+        serial: The number of its first task.
         results: One for each task.
         seconds: What a batch takes, writing it into shared memory included.
     """
 
+    serial: int
     results: list[Any]
     seconds: float
 
@@ -96,7 +97,6 @@ class Work:
     Attributes:
         states: Of each worker's dataset, and how many batches it had made by then: where a worker begins. With "fork",
             one that takes another's place sees what the consumer has noted here since.
-        numbered: Results say which task they are of: they may come out of order.
         seed: With it, all generators are seeded for each batch anew, so that it does not matter who makes it.
     """
 
@@ -109,7 +109,6 @@ class Work:
     shared_seed: int | None
     init_fn: Callable[[int], None] | None
     num_workers: int
-    numbered: bool
     seed: int | None
     states: dict[int, tuple[int, Any]] = field(default_factory=dict)
     _fetcher: Any = None
@@ -152,7 +151,7 @@ class Work:
         ended, used = perf_counter(), process_time()
         seconds = max((ended - began) / len(tasks), (used - self._used) / max(len(tasks), self._before))
         self._used, self._before = used, len(tasks)
-        return Bundle(results, seconds)
+        return Bundle(tasks[0].serial, results, seconds)
 
     def _do(self, task: Task, number: int) -> Any:
         state = None
@@ -170,7 +169,7 @@ class Work:
                 data = Ended(Whole(self._state(number)) if self._tells_state else None)
             else:
                 data = _caught(number)
-        return Result(data, task.serial, state) if self.numbered or state is not None else data
+        return data if state is None else Result(data, state)
 
     def _begin(self, number: int) -> None:
         """From the state that there is, if there is one: the dataset's, then its iterator's."""
