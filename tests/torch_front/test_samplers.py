@@ -276,3 +276,37 @@ def test_a_sampler_is_asked_in_the_training_thread(loader_class, num_workers):
 
     loader = loader_class(Same(), batch_size=None, sampler=Where(), num_workers=num_workers, collate_fn=identity)
     assert list(loader) == [threading.get_ident()] * 9
+
+
+class Restarting:
+    """An iterator that begins anew whenever somebody asks it for an iterator, as Lightning's is."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        self.next = 0
+        return self
+
+    def __next__(self):
+        if self.next >= self.count:
+            raise StopIteration
+        self.next += 1
+        return [self.next - 1]
+
+    def __len__(self):
+        return self.count
+
+
+def test_a_sampler_that_begins_anew_when_asked_for_an_iterator(loader_class, num_workers):
+    loader = loader_class(Numbers(9), batch_sampler=Restarting(9), num_workers=num_workers)
+    assert [values(loader) for _ in range(2)] == [[[n] for n in range(9)]] * 2
+
+
+def test_such_a_sampler_is_resumed(our_class, num_workers):
+    loader = our_class(Numbers(9), batch_sampler=Restarting(9), num_workers=num_workers)
+    iterator = iter(loader)
+    assert [next(iterator).tolist() for _ in range(4)] == [[0], [1], [2], [3]]
+    again = our_class(Numbers(9), batch_sampler=Restarting(9), num_workers=num_workers)
+    again.load_state_dict(loader.state_dict())
+    assert values(again) == [[4], [5], [6], [7], [8]]

@@ -51,6 +51,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         self._tasks = self._new_tasks(saved)
         self._done: dict[int, Any] = {}  # what has come, and was not settled yet
         self._arrived: Bundle | None = None  # and was not unpacked yet
+        self._offered: tuple[Any, Task, Any] | None = None  # a batch that the consumer has not got yet
         self._is_known = is_iterable or is_of_torch(self._index_sampler)  # what happens when it is asked for an index
         self._most = self._most_at_a_time(loader)
         self._keep_in_step(0)
@@ -88,20 +89,28 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         assert self._stream is not None
         begin = super()._reset
         self.progress = begun(self, loader, None, lambda: begin(loader, first_iter), draws_seed=False)
-        self._tasks, self._done, self._arrived, self._given = self._new_tasks(None), {}, None, 0
+        self._tasks, self._done, self._given = self._new_tasks(None), {}, 0
+        self._arrived = self._offered = None
         self._keep_in_step(0)
         self._work.states.clear()
         self._stream.restart(self._tasks)
         self._stream.warm_up()
 
     def __next__(self) -> Any:
-        try:
-            return super().__next__()
-        except StopIteration:
-            self.progress.finished = True
-            raise
+        if self._offered is not None:  # and an interrupt came before the consumer had it
+            self._count(*self._offered)
+        else:
+            try:
+                super().__next__()
+            except StopIteration:
+                self.progress.finished = True
+                raise
+        assert self._offered is not None
+        (data, _, _), self._offered = self._offered, None  # at once with giving it: no call in between
+        return data
 
     def _next_data(self) -> Any:
+        """The same as in ``_offered``, where it stays until the consumer has it."""
         while True:
             task, result = self._next_done()
             data, state = result if type(result) is Result else (result, None)
@@ -116,11 +125,16 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
                 data.reraise()
             if self._pin_memory:
                 data = pin_memory(data, self._pin_memory_device)
-            if state is not None and task.worker is not None:
-                self._work.states[task.worker] = task.nth + 1, state
-            self.progress.took(task, state)
-            self._settle(task)
+            self._offered = data, task, state
+            self._count(*self._offered)
             return data
+
+    def _count(self, data: Any, task: Task, state: Any) -> None:
+        """It counts as taken. May be done twice."""
+        if state is not None and task.worker is not None:
+            self._work.states[task.worker] = task.nth + 1, state
+        self.progress.took(task, state)
+        self._settle(task)
 
     def _keep_in_step(self, given: int) -> None:
         """Has the sampler asked for as many indices as torch has asked for when so many batches were given."""
@@ -149,8 +163,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
     def _settle(self, task: Task) -> None:
         """Nobody will ask for it again."""
         self._tasks.settle(task)
-        result = self._done.pop(task.serial)
-        self._given += type(result) is not Ended
+        result = self._done.pop(task.serial, None)
+        self._given += result is not None and type(result) is not Ended
 
     def _wait_for_bundle(self) -> None:
         if self._stream is None:

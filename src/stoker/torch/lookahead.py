@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from stoker.torch.draws import Generators, current, set_all
@@ -26,20 +26,22 @@ class Lookahead:
 
     def __init__(self, indices: Pass, generators: Generators, note: Callable[[int], None]) -> None:
         self._indices, self._generators, self._note = indices, generators, note
-        self._ready: deque[tuple[int, Any]] = deque()
-        self._asked = 0  # indices that were asked for, the one that there was none any more included
+        self._start = self._serial = indices.pulled  # the number of the first there was, and of the first that is ready
+        self._ready: deque[Any] = deque()
         self._has_ended = False
         self._drawn: deque[tuple[int, list[Any]]] = deque()  # when so many are asked for, generators are there
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        return self
-
-    def __next__(self) -> tuple[int, Any]:
-        if not self._ready:
+    def first(self) -> tuple[int, Any] | None:
+        """The next index with its number; None if there is none any more. The same until it is dropped."""
+        if not self._ready and not self._has_ended:
             self._look_ahead()
-        if not self._ready:
-            raise StopIteration
-        return self._ready.popleft()
+        return (self._serial, self._ready[0]) if self._ready else None
+
+    def drop(self, serial: int) -> None:
+        """Somebody has that one."""
+        if serial == self._serial:
+            self._serial = serial + 1
+            self._ready.popleft()
 
     def come_to(self, asked: int) -> None:
         """Asks for so many in all."""
@@ -48,9 +50,12 @@ class Lookahead:
         while self._asked < asked and not self._has_ended:
             self._ask()
 
+    @property
+    def _asked(self) -> int:
+        """Indices that were asked for, the one that there was none any more included."""
+        return self._serial + len(self._ready) - self._start + self._has_ended
+
     def _look_ahead(self) -> None:
-        if self._has_ended:
-            return
         seen = current(self._generators)
         if self._drawn:
             set_all(self._generators, self._drawn[-1][1])
@@ -62,11 +67,10 @@ class Lookahead:
         set_all(self._generators, seen)
 
     def _ask(self) -> None:
-        self._asked += 1
-        try:
-            index = next(self._indices)
-        except StopIteration:
+        before = len(self._ready)
+        self._indices.pull_into(self._ready)
+        if len(self._ready) == before:
             self._has_ended = True
             return
-        self._ready.append((self._indices.pulled - 1, index))
+        self._indices.pulled = self._serial + len(self._ready)
         self._note(self._indices.pulled - 1)

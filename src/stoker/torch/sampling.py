@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import Any
 
 import torch
@@ -94,7 +95,6 @@ class Pass:
         if type(index_sampler) is BatchSampler and type(index_sampler.sampler) not in _OF_TORCH:
             self._iterator = Batches(index_sampler)  # the iterator of torch's has not begun yet
         self.pulled = 0
-        self._ahead: list[Any] = []  # one that was looked at, and not given yet
 
     @property
     def has_state(self) -> bool:
@@ -105,13 +105,18 @@ class Pass:
         return self
 
     def __next__(self) -> Any:
-        index = self._ahead.pop() if self._ahead else next(self._iterator)
+        index = next(self._iterator)
         self.pulled += 1
         return index
 
+    def pull_into(self, found: deque[Any]) -> None:
+        """The same, in one call: no interrupt comes between asking for an index and having it."""
+        found.extend(islice(_continued(self._iterator), 1))
+
     def draw(self) -> None:
         """Has the sampler draw what it draws before its next index."""
-        self._ahead = list(islice(self._iterator, 1))
+        rest = _continued(self._iterator)
+        self._iterator = chain(list(islice(rest, 1)), rest)
 
     def state_dict(self) -> dict[str, Any]:
         """Under the names that torchdata has for it."""
@@ -138,7 +143,12 @@ class Pass:
 
 
 def skip(iterator: Iterator[Any], count: int) -> None:
-    next(islice(iterator, count, count), None)
+    next(islice(_continued(iterator), count, count), None)
+
+
+def _continued(iterator: Iterator[Any]) -> Iterator[Any]:
+    """The same from where it is. Lightning's sampler is an iterator that begins anew when it is asked for one."""
+    return map(next, repeat(iterator))
 
 
 def _innermost(sampler: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from stoker.torch.lookahead import Lookahead
@@ -29,21 +28,40 @@ class Tasks:
         self.out: dict[int, Task] = {}  # by serial number, in the order in which the consumer gets their results
         self.bundles: dict[int, tuple[Task, ...]] = {}  # in which these are, by the number of the first in each
         self.size = 1  # of a bundle
+        self._pulled: list[Task] = []  # for the next bundles
+        self._ready: list[tuple[Task, ...]] = []
+        self._at = 0  # the next one of these
 
     def __iter__(self) -> Iterator[tuple[Task, ...]]:
-        singles = self._singles()
-        while True:
-            # One at a time, nothing is asked of a sampler before there is a worker for it.
-            tasks = list(islice(singles, self.size * self._width if self.size > 1 else 1))
-            if not tasks:
-                return
-            of_worker: dict[int | None, list[Task]] = {}
-            for task in tasks:
-                self.out[task.serial] = task
-                of_worker.setdefault(task.worker, []).append(task)
-            for bundle in map(tuple, of_worker.values()):
-                self.bundles[bundle[0].serial] = bundle
-                yield bundle
+        return self
+
+    def __next__(self) -> tuple[Task, ...]:
+        """No generator, which an interrupt would end."""
+        if self._at == len(self._ready):
+            self._get_ready()
+        if self._at == len(self._ready):
+            raise StopIteration
+        bundle = self._ready[self._at]
+        self._at += 1  # at once with giving it: no call in between
+        return bundle
+
+    def _get_ready(self) -> None:
+        """May be broken off, and is then done again."""
+        # One at a time, nothing is asked of a sampler before there is a worker for it.
+        wanted = self.size * self._width if self.size > 1 else 1
+        while len(self._pulled) < wanted and self._pull():
+            pass
+        of_worker: dict[int | None, list[Task]] = {}
+        for task in self._pulled:
+            self.out[task.serial] = task
+            of_worker.setdefault(task.worker, []).append(task)
+        ready = [tuple(tasks) for tasks in of_worker.values()]
+        self.bundles.update((bundle[0].serial, bundle) for bundle in ready)
+        self._ready, self._at, self._pulled = ready, 0, []  # at once
+
+    @abstractmethod
+    def _pull(self) -> bool:
+        """Puts the next task behind those that were pulled. False if there is none any more."""
 
     def settle(self, task: Task) -> None:
         """Its result is not needed any more."""
@@ -53,10 +71,6 @@ class Tasks:
             if any(one.serial in self.out for one in bundle):
                 break
             del self.bundles[first]
-
-    @abstractmethod
-    def _singles(self) -> Iterator[Task]:
-        """The tasks, in the order of their serial numbers."""
 
     def _wants_state(self) -> bool:
         """Whether a snapshot may be taken after the next task is done, or before each worker has done another."""
@@ -88,14 +102,24 @@ class MapTasks(Tasks):
         if self._pass.has_state and self._wants_state():
             self._progress.sampler_states[serial + 1] = self._pass.state_dict()
 
-    def _singles(self) -> Iterator[Task]:
-        progress, workers = self._progress, self._progress.num_workers
-        for serial, index in self._indices:
-            if serial not in self._taken:
-                worker = serial % workers
-                nth, self._made[worker] = self._made[worker], self._made[worker] + 1
-                task = Task(progress.epoch, serial, worker, nth, index, self._wants_state(), None)
-                yield task if self._pinned else task._replace(worker=None, nth=0)
+    def _pull(self) -> bool:
+        found = self._indices.first()
+        if found is None:
+            return False
+        serial, index = found
+        is_there = bool(self._pulled) and self._pulled[-1].serial == serial  # an interrupt came before it was dropped
+        if serial not in self._taken and not is_there:
+            self._pulled.append(self._task(serial, index))
+        self._indices.drop(serial)
+        return True
+
+    def _task(self, serial: int, index: Any) -> Task:
+        epoch, wants = self._progress.epoch, self._wants_state()
+        if not self._pinned:
+            return Task(epoch, serial, None, 0, index, wants, None)
+        worker = serial % self._progress.num_workers
+        nth, self._made[worker] = self._made[worker], self._made[worker] + 1
+        return Task(epoch, serial, worker, nth, index, wants, None)
 
 
 class IterableTasks(Tasks):
@@ -110,15 +134,19 @@ class IterableTasks(Tasks):
     def __init__(self, index: Any, progress: Progress, *, made: list[int]) -> None:
         super().__init__(progress, progress.num_workers)
         self._index, self._made = index, list(made)
-        self._next = progress.last_worker + 1
+        self._next, self._serial = progress.last_worker + 1, 0
 
-    def _singles(self) -> Iterator[Task]:
-        progress, workers, serial = self._progress, self._progress.num_workers, 0
-        while len(progress.ended) < workers:
-            worker, self._next = self._next % workers, self._next + 1
-            if worker not in progress.ended:
-                nth = self._made[worker]
-                self._made[worker] += 1
-                wants = self._wants_state()
-                yield Task(progress.epoch, serial, worker, nth, self._index, wants, progress.shared_seed)
-                serial += 1
+    def _pull(self) -> bool:
+        progress, workers, serial = self._progress, self._progress.num_workers, self._serial
+        if len(progress.ended) >= workers:
+            return False
+        worker = self._next % workers
+        if worker in progress.ended:
+            self._next += 1
+            return True
+        nth = self._made[worker]
+        if not self._pulled or self._pulled[-1].serial != serial:  # else an interrupt came right after it
+            wants = self._wants_state()
+            self._pulled.append(Task(progress.epoch, serial, worker, nth, self._index, wants, progress.shared_seed))
+        self._made[worker], self._next, self._serial = nth + 1, self._next + 1, serial + 1  # at once
+        return True
