@@ -181,6 +181,8 @@ def array_as_tensor(array: np.ndarray[Any, Any], dtype: str) -> Any:
 
     name, *more = dtype.split(" ")
     tensor = torch.from_numpy(array)
+    if not array.size:
+        tensor = tensor.new_empty(array.shape)  # with the strides that torch has for it, and not numpy's
     wanted = getattr(torch, name)
     tensor = tensor if tensor.dtype == wanted else tensor.view(wanted)
     if not more:
