@@ -27,7 +27,8 @@ def common_dtype(arrays: list[np.ndarray[Any, Any]], path: str, indices: Sequenc
         dtype = np.result_type(*dtypes)
     except TypeError:
         raise _no_common_type(dtypes, path, indices) from None
-    if len(kinds) > 1 and "V" not in kinds:  # types of ml_dtypes are of this kind, and numpy knows what goes with them
+    # Types of ml_dtypes are of kind V, and numpy knows what goes with them; records, which are too, go with no objects.
+    if len(kinds) > 1 and ("V" not in kinds or "O" in kinds):
         raise _no_common_type(dtypes, path, indices)
     for array, index in zip(arrays, indices, strict=False):
         if array.dtype != dtype:

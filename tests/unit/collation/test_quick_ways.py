@@ -189,3 +189,10 @@ def test_arrays_with_as_many_bytes_and_another_shape_are_ragged(other):
     samples = [np.zeros(6, "i2"), np.zeros(other, "i2"), np.zeros(12 - int(np.prod(other)), "i2")]
     with pytest.raises(CollateError, match=r"shape \(6,\) in sample 0 and \([\d, ]*\) in sample 1"):
         made(collate(samples))
+
+
+@pytest.mark.parametrize("collation", [collate, pad])
+def test_records_beside_objects_are_an_error_that_says_so(collation):
+    samples = [np.zeros(2, [("a", "i8")]), np.array([None, 1], object)]
+    with pytest.raises(CollateError, match="no type in common"):
+        collation(samples)
