@@ -13,32 +13,41 @@ VERSION := $(shell test -z "$(RUNNABLE)" || "$(RUNNABLE)" -c 'import sys; print(
 DEMO := .venv-demo
 TEST := .venv-test-$(VERSION)
 BENCH := .venv-bench
+NEUTRAL := .venv-dlio
 
 PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 BEST_EFFORT := jax tensorflow tinygrad  # extras that the tests use where they install
 # In whose loops the drop-in for torch's loader is tested; installed beside $(TORCH), so that they bring no other.
 LOOPS := lightning-fabric==2.6.6 lightning==2.6.6 accelerate==1.15.0 transformers==5.22.0 torchdata==0.11.0
+RAY := ray[default]==2.60.0
+# The browser that the page is tested in; only where we may install it.
+INSTALL_CHROMIUM := { test "$$(id -u)" = 0 && echo "installing chromium (half a minute the first time)" && \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >&2
 MINUTES ?= 5
+ONLY ?=
 # Tests that run side by side: one more than there are cores, as many wait for a process to start.
 JOBS ?= $(shell expr $$(nproc) + 1)
 
-.PHONY: help demo test test-all coverage bench soak lint format clean
+.PHONY: help demo test test-all coverage bench bench-neutral soak simulate lint format clean
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(DEMO)/.ready  ## train a small classifier, with Stoker and without
 	@$(DEMO)/bin/stoker demo
 
+# Those on Ray have a cluster, which they share, and so are run by one process, after all others.
 test: lint  ## lint, types and tests: what a change must pass
-	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal
+	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray
+	$(TEST)/bin/python -m pytest tests/ray
 
 test-all: lint  ## the same with the exhaustive matrices: before an issue is resolved
-	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal -m ""
+	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray -m ""
+	$(TEST)/bin/python -m pytest tests/ray -m ""
 
 coverage: $(TEST)/.ready  ## how much of src the tests reach, in workers too
-	$(TEST)/bin/python -m coverage run -m pytest -n $(JOBS) --dist worksteal
+	$(TEST)/bin/python -m coverage run -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray
 	$(TEST)/bin/python -m coverage combine -q
 	$(TEST)/bin/python -m coverage report
 
@@ -54,11 +63,17 @@ format: $(TEST)/.ready  ## let ruff lay out the code and mend what it can
 bench: $(BENCH)/.ready  ## Stoker beside other loaders and the limit
 	$(BENCH)/bin/python -m benchmarks
 
+bench-neutral: $(NEUTRAL)/.ready  ## Stoker in benchmarks of others, DLIO and SPDL's: ONLY=dlio
+	$(NEUTRAL)/bin/python -m benchmarks.neutral $(ONLY)
+
 soak: $(TEST)/.ready  ## hours in minutes: MINUTES=5
 	$(TEST)/bin/python -m tests.soak --minutes $(MINUTES)
 
+simulate: $(TEST)/.ready  ## a cluster that does not exist: 1,000 nodes, 10,000 consumers
+	$(TEST)/bin/python -m benchmarks.simulate
+
 clean:  ## remove environments and caches
-	rm -rf .venv-demo .venv-bench .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-bench .venv-dlio .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for a finished environment; a change of what it was made from makes it again.
@@ -72,6 +87,8 @@ $(DEMO)/.ready: pyproject.toml
 
 $(TEST)/.ready: pyproject.toml tests/requirements.txt
 	$(call make-venv,$(TEST))
+	@command -v chromium >/dev/null || $(INSTALL_CHROMIUM) || \
+		echo "chromium IS NOT INSTALLED: the tests of the page in a browser will be skipped"
 ifeq ($(VERSION),3.11)
 	@echo "installing $(TORCH) into $(TEST) (1-2 minutes the first time)"
 	@$(TEST)/bin/python $(PIP) $(TORCH)
@@ -85,6 +102,8 @@ ifeq ($(VERSION),3.11)
 	done
 	@echo "installing $(LOOPS) into $(TEST) (about a minute the first time)"
 	@$(TEST)/bin/python $(PIP) $(TORCH) $(LOOPS) || echo "$(LOOPS) DID NOT INSTALL: their tests will be skipped"
+	@echo "installing $(RAY) into $(TEST) (half a minute the first time)"
+	@$(TEST)/bin/python $(PIP) $(TORCH) "$(RAY)" || echo "$(RAY) DID NOT INSTALL: its tests will be skipped"
 else
 	@echo "torch, jax, tensorflow and tinygrad are tested on Python 3.11 only: here their tests will be skipped"
 endif
@@ -97,6 +116,15 @@ $(BENCH)/.ready: pyproject.toml benchmarks/requirements.txt benchmarks/requireme
 	@$(BENCH)/bin/python $(PIP) $(TORCH)
 	@$(BENCH)/bin/python $(PIP) -e . -r benchmarks/requirements.txt
 	@$(BENCH)/bin/python $(PIP) --no-deps -r benchmarks/requirements-alone.txt
+	$(call compile,$(@D))
+	@touch $@
+
+$(NEUTRAL)/.ready: pyproject.toml benchmarks/neutral/requirements.txt benchmarks/neutral/requirements-alone.txt
+	$(call make-venv,$(NEUTRAL))
+	@echo "installing $(TORCH), DLIO and SPDL into $(NEUTRAL) (2-3 minutes the first time)"
+	@$(NEUTRAL)/bin/python $(PIP) $(TORCH)
+	@$(NEUTRAL)/bin/python $(PIP) -e . $(TORCH) -r benchmarks/neutral/requirements.txt
+	@$(NEUTRAL)/bin/python $(PIP) --no-deps -r benchmarks/neutral/requirements-alone.txt
 	$(call compile,$(@D))
 	@touch $@
 

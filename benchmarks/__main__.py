@@ -25,12 +25,15 @@ from benchmarks import (
     form_plot,
     machine,
     plot,
+    ray_figures,
 )
+from benchmarks.auto_comparisons import AUTO_COMPARISONS
 from benchmarks.chunk_comparisons import CHUNK_COMPARISONS
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
 from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
+from benchmarks.ray_comparisons import RAY_COMPARISONS
 from benchmarks.report import Report
 from benchmarks.results import WorkloadResult
 from benchmarks.rounds import Race, Settings
@@ -45,6 +48,8 @@ _WARM_UP_S = 60.0  # an epoch of the slowest peer takes a tenth of it on a quiet
 _FIGURES, _REMOTE = "figures", "remote"  # what --only calls the single figures, and those of a server far away
 _FORMS, _FORM_LENGTH = "forms", 0.2  # and the forms of samples, with their rounds beside those of workloads
 _DROP_IN, _DROP_IN_LENGTH = "drop_in", 0.4  # and those of the drop-in for torch's DataLoader
+_RAY = "ray"  # and all that is about workers on Ray
+_AUTO = "auto"  # and all that is about workers="auto"
 _RACES = COMPARISONS | CHUNK_COMPARISONS
 _QUICK_GIGABYTES = 0.05
 
@@ -63,7 +68,7 @@ class Options:
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
-    names = (*WORKLOADS, _FORMS, _DROP_IN, _FIGURES, *_RACES, _REMOTE)
+    names = (*WORKLOADS, _FORMS, _DROP_IN, _FIGURES, *_RACES, _REMOTE, _RAY, _AUTO)
     parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
@@ -72,8 +77,9 @@ def _options() -> Options:
     parser.add_argument("--gigabytes", type=float, help="of JSON lines, and of Parquet (default 1, a quick run 0.05)")
     given = parser.parse_args()
     only = given.only.split(",")
-    if unknown := set(only) - {*names, *FORMS, *DROP_INS}:
-        allowed = ", ".join((*names, *FORMS, *DROP_INS))
+    parts = *FORMS, *DROP_INS, *RAY_COMPARISONS, *AUTO_COMPARISONS
+    if unknown := set(only) - {*names, *parts}:
+        allowed = ", ".join((*names, *parts))
         parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {allowed}")
     if given.quick:
         return Options(_SMOKE, only, 1, 0.3, 0.5, given.shuffle, 1, given.gigabytes or _QUICK_GIGABYTES)
@@ -101,9 +107,8 @@ def main() -> None:
             report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
         for group in _groups(options):
             report.figures += figures.measure(group, options.runs, screen.step)
-        for name, comparison in _RACES.items():
-            if name in options.only:
-                report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
+        for comparison in _comparisons(options):
+            report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
     report.write(_RESULTS, options.name)
     _write_sections(report, options)
     plot.draw(report.workloads, LOADERS, _image(options, "bench"))
@@ -130,6 +135,18 @@ def _races(
             yield report.drop_ins, workload, replace(settings, shuffle=workload.shuffle, seconds=seconds)
 
 
+def _comparisons(options: Options) -> Iterator[comparisons.Comparison]:
+    for name, comparison in _RACES.items():
+        if name in options.only:
+            yield comparison
+    for name, comparison in RAY_COMPARISONS.items():
+        if _RAY in options.only or name in options.only:
+            yield comparison
+    for name, comparison in AUTO_COMPARISONS.items():
+        if _AUTO in options.only or name in options.only:
+            yield comparison
+
+
 def _groups(options: Options) -> Iterator[figures.Group]:
     if _DROP_IN in options.only:
         yield from drop_in_figures.groups()
@@ -141,15 +158,19 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from chunk_figures.memory_groups(options.gigabytes)
     if _REMOTE in options.only:
         yield from chunk_figures.remote_groups()
+    if _RAY in options.only:
+        yield from ray_figures.groups()
 
 
 def _write_sections(report: Report, options: Options) -> None:
-    """What a page says about streams and chunk files, and another about the drop-in."""
+    """What a page says about streams and chunk files, another about the drop-in, and another about Ray."""
     sections = {}
     if not set(options.only).isdisjoint((*CHUNK_COMPARISONS, _REMOTE)):
         sections["chunks"] = report.section("chunks", chunk_figures.NAMES, CHUNK_COMPARISONS)
     if not set(options.only).isdisjoint((*DROP_INS, _DROP_IN)):
         sections[_DROP_IN] = report.section(_DROP_IN, drop_in_figures.NAMES, drop_ins=DROP_INS)
+    if not set(options.only).isdisjoint((*RAY_COMPARISONS, _RAY)):
+        sections[_RAY] = report.section(_RAY, ray_figures.NAMES, RAY_COMPARISONS)
     for name, text in sections.items():
         (_RESULTS / f"{options.name}.{name}.md").write_text(text, encoding="utf-8")
 

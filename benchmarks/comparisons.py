@@ -42,7 +42,8 @@ class Row:
 @dataclass(frozen=True)
 class Comparison:
     """A race and its table; `ratio` is the head of the column of ratios, `length` a round's, beside those of other
-    races; `prepare` writes what is loaded; `warm_up` is how long a warm-up may take, also in a quick run.
+    races; `prepare` writes what is loaded; `warm_up` is how long a warm-up may take, also in a quick run; `shuffle`:
+    in a shuffled order; `pauses`: contenders are stopped while others are measured.
 
     A cache is warm when it is full, which takes a second or two. In 1.5 s it gives thirty epochs and the slowest peer
     one. Rotation makes many samples at the beginning of each block and few later, so a round is to have several blocks
@@ -56,6 +57,8 @@ class Comparison:
     length: float = 0.6
     prepare: Prepare | None = None
     warm_up: float = 60.0
+    shuffle: bool = True
+    pauses: bool = False
 
 
 @dataclass
@@ -133,6 +136,7 @@ def measure(comparison: Comparison, settings: Settings, on_step: Callable[[str],
             on_step(f"{comparison.workload.name}: files are written")
             comparison.prepare(Path(scratch), settings.gigabytes)
         seconds = settings.seconds * comparison.length
-        ours = replace(settings, shuffle=True, seconds=seconds, warm_up=comparison.warm_up, scratch=Path(scratch))
+        how = {"shuffle": comparison.shuffle, "warm_up": comparison.warm_up, "pauses": comparison.pauses}
+        ours = replace(settings, scratch=Path(scratch), seconds=seconds, **how)
         race = Race(comparison.workload, ours, lambda doing, _: on_step(doing))
         return ComparisonResult(comparison, race.run(), seconds)

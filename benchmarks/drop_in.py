@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import samples
+from benchmarks import contents, samples
 from benchmarks.forms import FORMS
 from benchmarks.workloads import DROP_IN, DROP_IN_CONTENDERS, TORCH, WORKLOADS, Workload
 
@@ -70,8 +70,8 @@ DROP_INS: dict[str, Workload] = {
         _held(FORMS["tensor_dataset"], "tensor_dataset", "TensorDataset of 1 KB and a label, shuffled", 4.0),
         _held(FORMS["hf_torch"], "hf", "HF datasets in torch's format", 1.5),
         _held(WORKLOADS["decode"], "jpeg", "32 JPEGs with Pillow", 1.2),
-        _held(_PAIRS, "iterable", "IterableDataset of tensors of 1 KB", 6.0, make=_iterable(samples.kept_tensors)),
-        _held(_PAIRS, "iterable_arrays", "IterableDataset of arrays of 1 KB", 6.0, make=_iterable(samples.kept_rows)),
+        _held(_PAIRS, "iterable", "IterableDataset of tensors of 1 KB", 6.0, make=_iterable(contents.kept_tensors)),
+        _held(_PAIRS, "iterable_arrays", "IterableDataset of arrays of 1 KB", 6.0, make=_iterable(contents.kept_rows)),
         _held(FORMS["ragged"], "pad", "(array of 500 to 1024, int), collate_fn with pad_sequence", 1.0),
         _held(_PAIRS, "stack", "(tensor, int), collate_fn with torch.stack", 1.0, make=_of(samples.StackedForm)),
         _held(_PAIRS, "filter", "(tensor, int), collate_fn that calls default_collate", 1.0,

@@ -18,6 +18,7 @@ from benchmarks.results import FigureResult, Spread
 _PROBE_S = 180.0
 _SAME = 1.25  # "as fast as" between two medians of a few starts of processes, which vary by about that much
 _FRONT = 1.05  # what a front of another library's signature may cost
+_MEASURING = 1.02  # what it may cost to measure each batch
 _NONE = 0.01  # a batch; a stray fault in a hundred batches is the interpreter's own, not the loader's
 
 
@@ -140,6 +141,13 @@ def _megabytes(amount: float) -> str:
     return f"{amount / 1e6:.3g} MB"
 
 
+def _measuring(raw: Raw) -> str:
+    measured, plain = median(raw["stoker.measured"]), median(raw["stoker.plain"])
+    ratio = Spread.of(raw["stoker.ratio"])
+    assert ratio is not None  # a probe that failed raised an error
+    return f"{_time(measured)} against {_time(plain)}: {ratio.median:.3g}× ({ratio.low:.3g}–{ratio.high:.3g})"
+
+
 def groups() -> Iterator[Group]:
     """All single figures, in the order of the table."""
     yield Group(
@@ -149,6 +157,19 @@ def groups() -> Iterator[Group]:
                  "stoker.seconds", "torch.seconds", 0.1),),
     )  # fmt: skip
     yield from _starts()
+    yield Group(
+        "measuring",
+        (Probe("stoker", "observing"),),
+        (
+            Line(
+                "observing",
+                "A batch of *small* that is measured, against `observe=False`",
+                f"≤ {_MEASURING:g}×",
+                _measuring,
+                lambda raw: median(raw["stoker.ratio"]) <= _MEASURING,
+            ),
+        ),
+    )
     yield Group(
         "10⁹ samples",
         (Probe("start", "billion", {"resume_at": None}), Probe("zero", "billion", {"resume_at": 0}),

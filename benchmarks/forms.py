@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import samples
+from benchmarks import contents, samples
 from benchmarks.workloads import (
     FORM_CONTENDERS,
     GRAIN,
@@ -35,7 +35,7 @@ def _tensor_dataset(_: Path) -> Any:
 def _hf(_: Path) -> Any:
     import datasets
 
-    columns = {"text": (samples.texts() * 3)[:_FEW], "label": list(range(_FEW))}
+    columns = {"text": (contents.texts() * 3)[:_FEW], "label": list(range(_FEW))}
     return datasets.Dataset.from_dict(columns)
 
 

@@ -13,7 +13,7 @@ _LOADERS = ("stoker", "torch", "grain", "spdl", "tinyloader")
 _PEERS_OF_THE_CACHE = ("datasets", "litdata", "mosaicml-streaming")
 _PEERS_OF_CHUNKS = ("webdataset", "pyarrow", "msgspec", "s3fs")
 _BESIDE_THE_DROP_IN = ("torchdata", "accelerate", "lightning-fabric")
-_PACKAGES = (*_LOADERS, *_PEERS_OF_THE_CACHE, *_PEERS_OF_CHUNKS, *_BESIDE_THE_DROP_IN, "numpy", "pillow")
+_PACKAGES = (*_LOADERS, *_PEERS_OF_THE_CACHE, *_PEERS_OF_CHUNKS, *_BESIDE_THE_DROP_IN, "ray", "numpy", "pillow")
 
 
 def describe(packages: Sequence[str] = _PACKAGES) -> dict[str, Any]:

@@ -147,9 +147,14 @@ def _throughput_table(results: Sequence[WorkloadResult], names: Sequence[str]) -
 def _cost_table(results: Iterable[WorkloadResult], names: Sequence[str]) -> str:
     rows = []
     for result in results:
-        per = "GB" if result.workload.unit == "GB/s" else "1000 batches"
+        per = _counted(result.workload.unit)
         rows.append([f"**{result.workload.name}**, per {per}", *(cost(result, name) for name in names)])
     return "CPU-seconds and peak memory (PSS) of the whole process tree:\n\n" + _table(["workload", *names], rows)
+
+
+def _counted(unit: str) -> str:
+    """What CPU-seconds are told for."""
+    return "1 GB" if unit == "GB/s" else "1000 batches"
 
 
 def _figure_table(figures: Iterable[FigureResult]) -> str:
@@ -167,7 +172,8 @@ def comparison_title(result: ComparisonResult) -> str:
 
 
 def comparison_head(result: ComparisonResult) -> list[str]:
-    return ["", "", result.race.workload.unit, result.comparison.ratio, "CPU of 1000 batches · peak PSS", ""]
+    unit = result.race.workload.unit
+    return ["", "", unit, result.comparison.ratio, f"CPU of {_counted(unit)} · peak PSS", ""]
 
 
 def comparison_cells(result: ComparisonResult, row: Row) -> list[str]:

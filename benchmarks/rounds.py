@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,10 @@ _STOP_S = 15.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure, after a warm-up of an epoch or at most `warm_up` seconds."""
+    """How long to measure, after a warm-up of an epoch or at most `warm_up` seconds.
+
+    `pauses`: a contender's process is stopped while others are measured, as one that never sleeps would disturb them.
+    """
 
     rounds: int
     seconds: float
@@ -33,6 +37,7 @@ class Settings:
     shuffle: bool
     scratch: Path
     gigabytes: float = 1.0  # of chunk files
+    pauses: bool = False
 
 
 class ContenderError(Exception):
@@ -44,7 +49,7 @@ class Child:
 
     def __init__(self, contender: str, workload: str, settings: Settings) -> None:
         command = [sys.executable, "-m", "benchmarks.child", contender, workload, str(settings.scratch)]
-        self._warm_up = settings.warm_up
+        self._warm_up, self._pauses = settings.warm_up, settings.pauses
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by stop()
         self._process = subprocess.Popen(
             [*command, f"--warm-up={settings.warm_up}", *["--shuffle"] * settings.shuffle],
@@ -58,13 +63,18 @@ class Child:
 
     def wait_ready(self) -> None:
         self._answer(self._warm_up + _START_SLACK_S)
+        self._pause()
 
     def round(self, seconds: float) -> Round:
+        self._resume()
         self._send(f"round {seconds}")
-        return Round(**self._answer(seconds + _ROUND_SLACK_S)["round"])
+        measured = Round(**self._answer(seconds + _ROUND_SLACK_S)["round"])
+        self._pause()
+        return measured
 
     def stop(self) -> None:
         try:
+            self._resume()
             self._send("stop")
             self._process.wait(_STOP_S)
         except (ContenderError, subprocess.TimeoutExpired):
@@ -75,6 +85,14 @@ class Child:
             for file in (self._process.stdin, self._process.stdout, self._stderr):
                 if file is not None:
                     file.close()
+
+    def _pause(self) -> None:
+        if self._pauses:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def _resume(self) -> None:
+        if self._pauses:
+            self._process.send_signal(signal.SIGCONT)
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None

@@ -32,6 +32,18 @@ BARE, BARE_BATCHES = "bare", "bare, in batches"
 HF_STREAMING, HF_BATCHES = "HF streaming", "HF streaming, in batches"
 TORCH_FILES, WEBDATASET, ARROW_DATASET = "torch's IterableDataset", "webdataset", "pyarrow's dataset"
 
+# On a Ray cluster, and beside it.
+STOKER_ON_RAY, STOKER_PROCESSES = "Stoker on Ray", "Stoker, processes"
+RAY_ACTORS, RAY_DATA, RAY_DATA_TUNED = "bare Ray actors", "Ray Data", "Ray Data, tuned"
+
+# In SPDL's own benchmark of its transports.
+SPDL_QUEUE, SPDL_RING, SPDL_POOL = "SPDL, queue", "SPDL, ring", "SPDL, pool"
+SPDL_SMALL_POOL, STREAM_OF_PAYLOADS, ONE_COPY = "SPDL, small pool", "Stoker, stream", "no loader, one copy"
+
+# The number of workers that is found while they work, beside numbers that are given.
+AUTO, ONE_PROCESS, TWO_PROCESSES, MANY_PROCESSES = '"auto"', "1 process", "2 processes", "32 processes"
+TWO_THREADS, MANY_THREADS = "2 threads", "32 threads"
+
 CHUNK_FOLDER = "chunks"  # in the scratch folder
 _ENDLESS = 10**9  # batches: their warm-up ends by the clock
 

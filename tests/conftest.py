@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 
 import pytest
 from hypothesis import settings
 
-from stoker import Inline, Processes, Threads
+from stoker import Auto, Inline, Processes, Threads
 from stoker.workers.processes.nursery import Nursery
-from tests.children import children
+from tests.children import child_pids
 
 settings.register_profile("busy machine", deadline=None)
 settings.load_profile("busy machine")
@@ -24,9 +26,15 @@ settings.load_profile("busy machine")
 # ("__bf16 is not supported"); who wants another device tested sets DEV.
 os.environ.setdefault("DEV", "PYTHON")
 
+# Threads of OpenMP, which torch computes with, wait by spinning: where more tests run than there are cores, that takes
+# three quarters of the time. Read when the library is loaded, so set before anything imports torch.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 _COLD_FOLDERS = {"lifecycle", "faults"}  # whose tests are about the beginning and the end of processes
 
 _MANY_MODULES = 50  # newly imported: enough to be worth a look at all objects that there are
+_ENDING_S = 3.0  # for threads of torch's own loader to close their pipes
+_MANY_TESTS = 100  # of each of which pytest keeps some fifty objects
 
 BACKENDS = [
     Inline(),
@@ -34,11 +42,14 @@ BACKENDS = [
     Threads(4),
     pytest.param(Processes(1), marks=pytest.mark.exhaustive),
     Processes(3),
+    pytest.param(Auto(2, 4), marks=pytest.mark.exhaustive),
     Processes(2, start="fork"),
     Processes(2, start="spawn"),
 ]
 # A spawned worker differs from others in how it begins and ends. Where that is not the subject it is a case more.
 _ABOUT_SPAWN = {"test_deaths.py", "test_startup.py", "test_endings.py", "test_stdio.py", "test_environments.py"}
+# A forked one has what its parent had, too. These are about what workers do, whoever they are.
+_FORK_IS_MORE = {"rotation", "stores", "items", "observe"}
 
 
 def _descriptors() -> Counter[str]:
@@ -54,32 +65,30 @@ def _descriptors() -> Counter[str]:
 
 
 def _mappings() -> int:
-    with open("/proc/self/maps") as maps:
-        return sum("memfd:stoker" in line for line in maps)
-
-
-def _children() -> set[int]:
-    return {child.pid for child in children()}
+    with open("/proc/self/maps", "rb") as maps:
+        return maps.read().count(b"memfd:stoker")
 
 
 def _threads() -> set[str]:
     return {thread.name for thread in threading.enumerate() if thread.name.startswith("stoker")}
 
 
-class _Imports:
-    """Exempts what imports have left from garbage collection.
+class _OldObjects:
+    """Exempts from garbage collection what is there to stay: what imports have left, and what pytest keeps of tests.
 
     With torch, JAX and TensorFlow loaded, a collection after each test takes longer than the test itself.
     """
 
-    frozen = 0  # modules that were loaded at the last look
+    modules = 0  # that were loaded at the last look,
+    tests = 0  # and those that ran since
 
     @classmethod
     def freeze(cls):
-        if len(sys.modules) - cls.frozen >= _MANY_MODULES:
+        cls.tests += 1
+        if len(sys.modules) - cls.modules >= _MANY_MODULES or cls.tests >= _MANY_TESTS:
             gc.collect()
             gc.freeze()
-            cls.frozen = len(sys.modules)
+            cls.modules, cls.tests = len(sys.modules), 0
 
 
 def pytest_configure():
@@ -114,11 +123,23 @@ class _WarmNursery:
 
 @pytest.hookimpl(tryfirst=True)  # before the marked ones are left out
 def pytest_collection_modifyitems(items):
+    with_a_nursery = {_function(item) for item in items if _is_of(item, "nursery")}
     for item in items:
         if item.path.parent.name in _COLD_FOLDERS or item.path.stem.endswith("_lifecycle"):
             item.add_marker("cold_nursery")
-        if "spawn" in item.name.partition("[")[2] and item.path.name not in _ABOUT_SPAWN:
+        if _is_of(item, "spawn") and item.path.name not in _ABOUT_SPAWN:
             item.add_marker("exhaustive")
+        if _is_of(item, "fork") and item.path.parent.name in _FORK_IS_MORE and _function(item) in with_a_nursery:
+            item.add_marker("exhaustive")
+
+
+def _function(item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _is_of(item, start: str) -> bool:
+    """Whether it is the case of workers that are started so."""
+    return start in item.nodeid.partition("[")[2]
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -136,16 +157,20 @@ def nursery_ends_with_the_tests():
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(request):
-    _Imports.freeze()
+    _OldObjects.freeze()
     if request.node.get_closest_marker("cold_nursery"):
         _WarmNursery.let_go()
     else:
         _WarmNursery.keep()
-    before = _descriptors(), _mappings(), _children()
+    before = _descriptors(), _mappings(), child_pids() | child_pids()  # twice, as a list may lack somebody
     yield
     gc.collect()
-    assert _children() <= before[2], "a process was left behind"
+    multiprocessing.forkserver._forkserver._stop()  # Python's own, which torch's loader may have started
+    assert child_pids() <= before[2], "a process was left behind"
     assert not _threads(), "a thread was left behind"
+    deadline = time.monotonic() + _ENDING_S
+    while _descriptors() - before[0] and time.monotonic() < deadline:
+        time.sleep(0.02)  # torch's queues are closed by threads of their own, which nobody can wait for
     assert not _descriptors() - before[0], "a descriptor was left behind"
     if _mappings() > before[1]:
         gc.collect()  # a thread may have ended since, and have held what holds itself

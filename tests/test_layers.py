@@ -16,6 +16,7 @@ LAYERS = [
     *(
         "shadows",
         "errors",
+        "version",
         "counts",
         "interrupts",
         "redaction",
@@ -32,14 +33,14 @@ LAYERS = [
         "observe",
     ),
     *("bridges", "batches", "shards", "arguments"),
-    *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "session"),
+    *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "showing", "session"),
     *("streams", "surveys", "chunk_session", "loader", FACE),
-    *("torch", "compat", "cli", "testing", "__main__"),
+    *("torch", "compat", "export", "doctor", "cli", "testing", "__main__"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 
-FRONTS = {"torch", "compat"}
-BACKENDS = {"Inline", "Threads", "Processes", "Ray"}
+FRONTS = {"torch", "compat", "export"}
+BACKENDS = {"Inline", "Threads", "Processes", "Auto", "Ray"}
 
 FILES = sorted(SOURCE.rglob("*.py"))
 

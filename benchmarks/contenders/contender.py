@@ -72,12 +72,14 @@ class Contender(Protocol):
 class Stream:
     """A contender that is an endless iterator of batches, epoch after epoch.
 
-    The consumer takes each batch and does nothing with it: what is measured is the loader.
+    The consumer takes each batch and does nothing with it: what is measured is the loader. ``lead_in``: so many batches
+    at least were perhaps made while others were measured; they are taken before the clock runs.
     """
 
     batches: Iterator[Any]
     epoch: int
     closer: Callable[[], None]
+    lead_in: int = LEAD_IN_BATCHES
 
     def warm_up(self, most_seconds: float) -> None:
         """Takes one epoch, or as much of it as there is time for."""
@@ -88,7 +90,7 @@ class Stream:
                 return
 
     def run(self, seconds: float) -> Count:
-        self._take(LEAD_IN_S, LEAD_IN_BATCHES)
+        self._take(LEAD_IN_S, self.lead_in)
         before = memory.cpu_seconds(os.getpid())
         count, elapsed = self._take(seconds, 1)
         return Count(count, elapsed, memory.cpu_seconds(os.getpid()) - before)

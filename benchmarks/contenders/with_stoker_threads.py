@@ -7,5 +7,6 @@ from benchmarks.contenders import with_stoker
 from benchmarks.contenders.contender import Job, Stream
 
 
-def open_loader(job: Job) -> Stream:
-    return with_stoker.open_loader(job, workers=stoker.Threads(job.workload.workers))
+def open_loader(job: Job, count: int | None = None) -> Stream:
+    """`count`: so many threads instead."""
+    return with_stoker.open_loader(job, workers=stoker.Threads(count or job.workload.workers))

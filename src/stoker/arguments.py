@@ -7,11 +7,15 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stoker.batches import collate as default_collate
 from stoker.plan import MAX_EPOCH, Plan
-from stoker.sources.chunks import Chunks
+from stoker.sources import is_chunks
+from stoker.workers import Workers
+
+if TYPE_CHECKING:
+    from stoker.sources.chunks import Chunks
 
 _SHOWN_BITS = 256  # of a number in a message; Python refuses to write very long ones
 
@@ -71,7 +75,7 @@ def _brief(value: Any) -> str:
 
 def named(thing: Any) -> str:
     """A dataset or function, for ``repr``: by its name, so that none of its arguments and contents is shown."""
-    if isinstance(thing, Chunks):
+    if is_chunks(thing):
         return repr(thing)
     if isinstance(thing, functools.partial):
         return f"partial({named(thing.func)})"
@@ -129,10 +133,16 @@ def checked_items(items: Any) -> Iterable[Any]:
     return items
 
 
-def checked_worker_of(worker_of: Any, count: int) -> Callable[[Any], int] | None:
+def checked_worker_of(worker_of: Any, workers: Workers) -> Callable[[Any], int] | None:
     """It, with a check of what it returns."""
     if worker_of is None:
         return None
+    count = workers.count
+    if workers.traits.is_elastic:
+        raise ValueError(
+            f"worker_of= with workers={workers!r}: workers come and go. Pass a number of them that stays the same: "
+            f"stoker.Processes(n), or stoker.Ray(n) without autoscale"
+        )
     if not callable(worker_of):
         raise TypeError(f"worker_of={worker_of!r}: pass a function that gets an item and returns a worker's number")
 
@@ -143,6 +153,16 @@ def checked_worker_of(worker_of: Any, count: int) -> Callable[[Any], int] | None
         return number
 
     return checked
+
+
+def check_rotation(rotation: Any, workers: Workers) -> None:
+    """It lies in memory, or a file, that all workers have in common."""
+    if rotation is not None and not workers.traits.is_here:
+        raise ValueError(
+            f"rotation= with workers={workers!r}: rotating samples lie in memory that all workers share, which "
+            f"machines of a cluster do not. Pass cache=stoker.Cache(path), which each node has for itself, or "
+            f"workers=stoker.Processes(n)"
+        )
 
 
 def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None:

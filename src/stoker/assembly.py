@@ -6,27 +6,40 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from stoker.engine import Driver, Machine
+from stoker.engine import Driver, Machine, Pacing
 from stoker.memory import Slots, limits_explained
 from stoker.settings import Settings
 from stoker.shadows import shadows_explained
-from stoker.workers import Site, SlotTransport
+from stoker.workers import Death, Site, SlotTransport
 
 
-def assembled(settings: Settings, site: Site, new_store: Callable[[], int | None] | None) -> Driver:
-    """A driver with its memory and workers, or, if anything fails on the way, nothing of it.
-
-    ``new_store``: makes a file for the workers' store, if they have one.
-    """
-    is_inline, count = settings.workers.is_inline, settings.workers.n
-    machine = Machine(
+def machine_of(settings: Settings) -> Machine:
+    """A fresh machine, with as many workers and as much credit as the settings say."""
+    traits, count = settings.workers.traits, settings.workers.count
+    return Machine(
         workers=count,
-        window=1 if is_inline else count * settings.prefetch,
+        window=1 if traits.is_inline else count * settings.prefetch,
         depth=min(2, settings.prefetch),
         in_order=settings.in_order,
         deaths_allowed=settings.max_deaths,
         leave_out=settings.policy.leaves_out,
+        announced=traits.is_announced,
+        share=settings.prefetch if traits.is_elastic else None,
     )
+
+
+def assembled(
+    settings: Settings,
+    site: Site,
+    new_store: Callable[[], int | None] | None,
+    on_death: Callable[[Death], object] | None,
+) -> Driver:
+    """A driver with its memory and workers, or, if anything fails on the way, nothing of it.
+
+    ``new_store``: makes a file for the workers' store, if they have one. ``on_death``: is told of each worker that has
+    died.
+    """
+    traits, machine = settings.workers.traits, machine_of(settings)
     with limits_explained(), shadows_explained(), contextlib.ExitStack() as undo:
         transport = SlotTransport(Slots.create())
         undo.callback(transport.close)
@@ -40,9 +53,11 @@ def assembled(settings: Settings, site: Site, new_store: Callable[[], int | None
             backend,
             transport,
             store=store,
-            timeout=None if is_inline else settings.timeout,
+            timeout=None if traits.is_inline else settings.timeout,
             deaths_allowed=settings.max_deaths,
             leave_out=settings.policy.leaves_out,
+            pacing=Pacing(traits.run_seconds, traits.run_bytes),
+            on_death=on_death,
         )
         undo.pop_all()
         return driver

@@ -39,7 +39,13 @@ def fetch(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
     return fetched(dataset, indices)
 
 
-def collate(samples: Iterable[Any], *, like: Literal["torch"] | None = None, copy: bool = True) -> Any:
+def collate(
+    samples: Iterable[Any],
+    *,
+    like: Literal["torch"] | None = None,
+    copy: bool = True,
+    otherwise: Callable[[], Any] | None = None,
+) -> Any:
     """Makes one batch of samples, as a ``Loader`` does by default.
 
     Arrays and tensors are stacked along a new first axis, numbers become an array, strings and other objects become a
@@ -53,13 +59,16 @@ def collate(samples: Iterable[Any], *, like: Literal["torch"] | None = None, cop
             become tensors, and tuples become lists. What is seldom met is left to torch.
         copy: False: arrays are not put together yet, but when a worker writes the batch into shared memory. Only for
             what a function returns in a worker; the samples must not change until then.
+        otherwise: With ``like="torch"`` and ``copy=False``: a function that gives what the worker is to send in place
+            of the batch if torch refuses to stack the samples. It saves looking at each tensor beforehand. None: all
+            are looked at, and the error is raised here.
 
     Returns:
         The batch. It shares no memory with the samples.
 
     Raises:
         CollateError: The samples do not fit together, as when their arrays have different shapes.
-        ValueError: There is no sample.
+        ValueError: There is no sample, or arguments do not go together.
         TypeError: ``samples`` is not a list of samples.
 
     Example:
@@ -74,8 +83,10 @@ def collate(samples: Iterable[Any], *, like: Literal["torch"] | None = None, cop
     rows: Any = samples if is_whole else list(samples)
     if not len(rows):
         raise ValueError("collate() was called without samples: pass one sample at least")
+    if otherwise is not None and (copy or like != "torch"):
+        raise ValueError('otherwise= is for batches that are not copied yet: pass like="torch" and copy=False with it')
     if like == "torch":
-        batch = like_torch(rows)
+        batch = like_torch(rows, otherwise)
     elif like is None:
         batch = collated(rows)
     else:

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from stoker.agenda import ChunkAgenda
+from stoker.agenda.chunks import ChunkAgenda
 from stoker.bridges import arrow_first
-from stoker.observe import Failures
+from stoker.observe import Failures, Setup
 from stoker.plan import Plan
 from stoker.session import Session
 from stoker.settings import Settings
@@ -38,7 +38,7 @@ def chunk_session(
     cutting = chunks.across_chunks, plan.drop_last, leave_out, selection
     work = ReadGroup(chunks.read, plan.batch_size, collate, *cutting, files)
     surveys = Surveys(chunks, plan, settings.workers, init, leave_out=leave_out)
-    ahead = not settings.workers.is_inline
+    ahead = not settings.workers.traits.is_inline
     agenda = ChunkAgenda(chunks, plan, collate, surveys, files, to_arrow, ahead=ahead)
     return Session(
         "loader",
@@ -46,4 +46,5 @@ def chunk_session(
         job=Job(ItemSource(work), agenda.plan, None, skip_errors=False, init=init),
         settings=dataclasses.replace(settings, bridge=bridge),
         failures=Failures(settings.policy),
+        setup=Setup(making="reading files"),
     )

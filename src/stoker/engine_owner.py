@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stoker.assembly import assembled
-from stoker.engine import Delivery
+from stoker.engine import Delivery, Usage
 from stoker.errors import ClosedError
 from stoker.feed import Feed
 from stoker.interrupts import Hand, put_off
@@ -17,7 +17,7 @@ from stoker.memory import limits_explained
 from stoker.plan import Numbering, Plan
 from stoker.settings import Settings
 from stoker.stores import OpenStore
-from stoker.workers import Site, Snapshot
+from stoker.workers import Death, Site, Snapshot
 from stoker.workers.imports import check_not_importing
 from stoker.workers.worker import Job
 
@@ -32,6 +32,8 @@ class EngineOwner:
         hand: Where each batch lies until the consumer has it.
         new_store: Makes a file for the workers' store, if they have one.
         reopen_store: Gives what opens that store now that the dataset has changed, or raises.
+        last_look: Is told what is in use, and which processes workers are, before these end.
+        on_death: Is told of each worker that has died.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class EngineOwner:
         hand: Hand[Delivery],
         new_store: Callable[[], int | None] | None,
         reopen_store: Callable[[], OpenStore | None] | None,
+        last_look: Callable[[Usage, list[int]], None],
+        on_death: Callable[[Death], object] | None = None,
     ) -> None:
         self.feed: Feed | None = None
         self.has_started = False
@@ -49,6 +53,7 @@ class EngineOwner:
         self.is_stale = False  # what workers got, as far as we know
         self._name, self._settings, self._hand = name, settings, hand
         self._new_store, self._reopen_store = new_store, reopen_store
+        self._last_look, self._on_death = last_look, on_death
         self._process = 0  # in which it was started
         self._finalizer: weakref.finalize[[Feed, Site, int], EngineOwner] | None = None
         self._snapshot: Snapshot | None = None  # of the job when the workers that are there got it
@@ -59,6 +64,11 @@ class EngineOwner:
     def is_ours(self) -> bool:
         """Whether it was started in this process, if at all."""
         return self._process in (0, os.getpid())
+
+    @property
+    def phase(self) -> str:
+        """Where it is in its life, in words."""
+        return "closed" if self.is_closed else "not started" if self.feed is None else "running"
 
     def check_usable(self) -> None:
         if self.is_closed:
@@ -102,7 +112,7 @@ class EngineOwner:
             self.stop()
         if self.feed is None:
             self.check_usable()
-            if self._settings.workers.imports_modules:
+            if self._settings.workers.traits.imports_modules:
                 check_not_importing(self._name)
             assert self._site is not None
             assert self._job is not None
@@ -110,7 +120,7 @@ class EngineOwner:
                 self._site.pack()
             with put_off():  # until somebody owns all that is started
                 self._process, self.has_started = os.getpid(), True
-                driver = assembled(self._settings, self._site, self._new_store)
+                driver = assembled(self._settings, self._site, self._new_store, self._on_death)
                 self.feed = Feed(driver, self._settings.bridge, self._settings.on_device, self._hand)
                 self._finalizer = weakref.finalize(self, _close_in, self.feed, self._site, self._process)
                 self.is_stale = True  # until it is known what the workers got
@@ -123,7 +133,10 @@ class EngineOwner:
     def stop(self) -> None:
         """Ends the engine. Whoever is interrupted in it may do it again; the finalizer will."""
         feed = self.feed
-        if feed is not None and self._process == os.getpid() and feed.close():
+        if feed is None or self._process != os.getpid():
+            return
+        self._last_look(feed.usage(), feed.pids())
+        if feed.close():
             self.feed = None
             if self._finalizer is not None:  # else Ctrl-C came just before
                 self._finalizer.detach()

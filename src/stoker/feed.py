@@ -13,7 +13,7 @@ from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any
 
-from stoker.agenda import Agenda
+from stoker.agenda import AgendaUnits
 from stoker.agenda.agenda import Take
 from stoker.bridges import Conveyor, landed
 from stoker.engine import Delivery, Driver, Usage
@@ -54,15 +54,15 @@ class Feed:
         """The dataset's length, as a worker finds it. To be asked for before the first ``seek``."""
         return self._driver.length()
 
-    def seek(self, agenda: Agenda, warm_up: float = 0.0) -> None:
-        """From now on what comes after its cursor, and nothing of what was before.
+    def seek(self, units: AgendaUnits, warm_up: float = 0.0) -> None:
+        """From now on what becomes of these, and nothing of what was before.
 
         ``warm_up``: seconds to let workers get ahead.
         """
-        unpacker = agenda.unpacker(self._driver.take, whole=not self._ahead)
+        unpacker = units.unpacker(self._driver.take, whole=not self._ahead)
         self._next = self._driver.take if unpacker is None else unpacker.take
         self._unpacks, self._is_spoiled = unpacker is not None, False
-        self._driver.seek(agenda)
+        self._driver.seek(units)
         self._driver.warm_up(warm_up)
         self._move_ahead()
 
@@ -179,7 +179,8 @@ class Feed:
                 raise
             delivery.data, delivery.error, delivery.is_moved = None, error, True
         finally:
-            delivery.moving += perf_counter_ns() - began
+            delivery.moved = perf_counter_ns()
+            delivery.moving += delivery.moved - began
             del delivery  # which the error would else hold, and be held by
 
 

@@ -21,7 +21,7 @@ log = logging.getLogger("stoker")
 
 
 class Intake:
-    """Takes batches from the engine, wherever that was, and moves the agenda's cursor on as the consumer has them.
+    """Takes batches from the engine, wherever that was, and moves the cursor on as the consumer has them.
 
     Used in one turn at a time, but for ``offer_next_of``, ``jump`` and ``end``.
 
@@ -45,7 +45,8 @@ class Intake:
     ) -> None:
         self.hand = hand
         self.is_in_step = False  # the engine will deliver what the cursor comes to next
-        self._agenda, self._engine, self._bridge = agenda, engine, bridge
+        self._agenda, self._units, self._progress = agenda, agenda.units, agenda.progress
+        self._engine, self._bridge = engine, bridge
         self._meter, self._failures = meter, failures
         self._notes: set[str] = set()  # of workers, that were logged
         self._failed: Delivery | None = None  # an error was raised in its place; passed over if the consumer goes on
@@ -69,15 +70,15 @@ class Intake:
     def cursor(self) -> Any:
         """Where the consumer is, with what it has by now."""
         held = self.hand.held
-        return self._agenda.after(held) if held is not None and held.is_taken else self._agenda.cursor
+        return self._progress.after(held) if held is not None and held.is_taken else self._progress.cursor
 
     def jump(self, cursor: Any) -> None:
         """From now on what that cursor comes to next."""
         self._engine.check_usable()
         held = self.hand.held
         if held is not None and held.is_taken:
-            self._agenda.forget(held)
-        self._agenda.cursor, self.hand.held, self._failed, self.is_in_step = cursor, None, None, False
+            self._units.forget(held)
+        self._progress.cursor, self.hand.held, self._failed, self.is_in_step = cursor, None, None, False
 
     def settle(self) -> None:
         """What the consumer has by now counts as taken; and what failed, since it goes on after that."""
@@ -89,18 +90,17 @@ class Intake:
 
     def offer(self) -> Delivery | None:
         """The next batch of the running epoch; None at its end. It counts as taken once its ``is_taken`` is set."""
-        agenda = self._agenda
-        if not agenda.is_counted:
+        progress = self._progress
+        if not self._agenda.is_counted:
             self.find_length()
         if self.hand.held is not None or self._failed is not None:
             self.settle()
-        if not self._meter.began:
-            self._meter.begin()
-        while not agenda.at_end():
+        self._meter.ask()
+        while not progress.at_end():
             delivery = self._next()
             if delivery.ended:
                 self.hand.held, self.is_in_step = None, False
-                agenda.raise_error()
+                self._units.raise_error()
                 return None
             if delivery.skipped or delivery.error is not None:
                 self._note_failures()
@@ -111,7 +111,8 @@ class Intake:
 
     def offer_next_of(self, unit: OpenUnit, held: Delivery, nth: int) -> Delivery:
         """The next batch of a unit that has many, which is at hand already: most batches of files come this way."""
-        bridge = self._bridge
+        bridge, moving = self._bridge, 0
+        self._meter.ask()
         try:
             if bridge is None:
                 data = unit.make(nth)
@@ -119,7 +120,7 @@ class Intake:
                 self.is_in_step = False  # whoever interrupts it may leave something in the memory of other batches
                 batch, began = unit.make(nth), perf_counter_ns()
                 data = landed(bridge(batch))
-                self._meter.moved(perf_counter_ns() - began)
+                moving = perf_counter_ns() - began
                 del batch  # so that its memory is free as soon as what became of it is
         except (Exception, SystemExit, GeneratorExit) as error:
             if is_interrupt(error):
@@ -131,7 +132,7 @@ class Intake:
             if told is error:
                 raise
             raise told from error
-        self._meter.handed(unit.sizes[nth])
+        self._meter.handed(unit.sizes[nth], moving)
         held.data, held.is_taken, held.nth, self.is_in_step = data, False, nth, True  # at once
         return held
 
@@ -165,37 +166,37 @@ class Intake:
         if made is not None:
             if made.notes:
                 self._log(made.notes)
-            self._meter.delivered(made, delivery.worker, delivery.waited, delivery.moving, handed)
+            self._meter.delivered(delivery, made, handed)
         elif handed:
-            self._meter.handed(handed)
+            self._meter.handed(handed, delivery.moving)
 
     def _seek(self, warm_up: float = 0.0) -> Feed:
         self.is_in_step, self.hand.held = False, None
         feed = self._engine.started()
         self._agenda.seek()
         with put_off():
-            feed.seek(self._agenda, warm_up)
+            feed.seek(self._units, warm_up)
             self.is_in_step = True
         return feed
 
     def _advance(self, delivery: Delivery) -> None:
-        agenda, unit = self._agenda, delivery.unit
-        after, in_step = agenda.after(delivery), self.is_in_step
+        progress, unit = self._progress, delivery.unit
+        after, in_step = progress.after(delivery), self.is_in_step
         if unit is not None and delivery.nth + 1 < len(unit.sizes):
             in_step = False  # the others of it are nobody's any more
-        agenda.cursor, self.hand.held, self._failed, self.is_in_step = after, None, None, in_step  # at once
-        agenda.forget(delivery)
+        progress.cursor, self.hand.held, self._failed, self.is_in_step = after, None, None, in_step  # at once
+        self._units.forget(delivery)
 
     def _note_failures(self) -> None:
         """Takes note of what was left out of a batch, and raises the error that comes in its place."""
-        agenda, delivery = self._agenda, self.hand.held
+        progress, delivery = self._progress, self.hand.held
         assert delivery is not None
         error = delivery.error and ordinary(delivery.error)
         if delivery.skipped:
             batch, count = delivery.batch, len(delivery.skipped)
             try:
-                what, of = agenda.what, agenda.all_of(batch)
-                self._failures.note(delivery.skipped, batch, of, agenda.left_out(), what)
+                what, of = progress.what, progress.all_of(batch)
+                self._failures.note(delivery.skipped, batch, of, progress.left_out(), what)
             except Exception as too_many:
                 if is_interrupt(too_many):
                     raise
@@ -203,8 +204,8 @@ class Intake:
                 if delivery.otherwise is not None:
                     delivery.after, self.is_in_step = delivery.otherwise, False
             self._meter.skipped(len(delivery.skipped))
-            cursor = agenda.leave_out(count)
-            agenda.cursor, delivery.skipped = cursor, ()
+            cursor = progress.leave_out(count)
+            progress.cursor, delivery.skipped = cursor, ()
         if error is not None:
             delivery.error, self._failed = None, delivery
             try:

@@ -142,19 +142,23 @@ class _Deferral:
 
     def __init__(self) -> None:
         self.is_on = False
+        self.replaced: list[int] = []  # signals whose handlers may be ours
         self.pending: set[int] = set()
         self.process = 0
-        self.began = 0.0
+        self.until = 0.0
 
-    def begin(self) -> bool:
+    def begin(self, seconds: float = _PUT_OFF_S) -> bool:
         """Whether it was this call that began it."""
-        if self.is_on or threading.get_ident() != threading.main_thread().ident:
+        if threading.get_ident() != threading.main_thread().ident:
             return False
+        if self.is_on and monotonic() < self.until:
+            return False  # one whose time is up puts nothing off any more: its end may have been interrupted
         try:
-            self.is_on, self.process, self.began = True, os.getpid(), monotonic()
+            self.is_on, self.process, self.until = True, os.getpid(), monotonic() + seconds
             for number in _NUMBERS:
                 handler = _signal.getsignal(number)  # a tenth of the time of signal's, which makes an enum of it
                 if callable(handler):
+                    self.replaced.append(number)
                     _signal.signal(number, _Recorder(self, handler))
         except BaseException:
             self.is_on = False  # before any call: those that are installed let everything through
@@ -164,10 +168,11 @@ class _Deferral:
     def end(self) -> None:
         """What has come meanwhile comes now."""
         self.is_on = False  # from here on, an interrupt may keep us from going on, but from then on does no harm
-        for number in _NUMBERS:
-            handler = _signal.getsignal(number)
+        while self.replaced:
+            handler = _signal.getsignal(self.replaced[-1])
             if isinstance(handler, _Recorder):  # else the user has installed another meanwhile
-                _signal.signal(number, handler.handler)
+                _signal.signal(self.replaced[-1], handler.handler)
+            self.replaced.pop()
         self._raise()
 
     def _raise(self) -> None:
@@ -187,7 +192,7 @@ class _Recorder:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         deferral = self._deferral
-        if deferral.is_on and deferral.process == os.getpid() and monotonic() - deferral.began < _PUT_OFF_S:
+        if deferral.is_on and deferral.process == os.getpid() and monotonic() < deferral.until:
             deferral.pending.add(number)
         else:
             self.handler(number, frame)
@@ -198,10 +203,26 @@ _DEFERRAL = _Deferral()
 
 
 class put_off:
-    """Within it, handlers of signals wait until it ends: for what must not be broken off. Not for ever, if it hangs."""
+    """Within it, handlers of signals wait until it ends: for what must not be broken off, by Ctrl-C for example.
+
+    Not for ever, if it hangs. It does nothing outside of the main thread, the only one that handlers run in.
+
+    Args:
+        seconds: Signals that come later than that are let in.
+
+    Example:
+        >>> import stoker
+        >>> numbers = (number for number in range(3))  # an exception that comes up in a generator ends it
+        >>> with stoker.put_off():
+        ...     print(next(numbers))
+        0
+    """
+
+    def __init__(self, seconds: float = _PUT_OFF_S) -> None:
+        self._seconds = seconds
 
     def __enter__(self) -> None:
-        self._is_mine = _DEFERRAL.begin()
+        self._is_mine = _DEFERRAL.begin(self._seconds)
 
     def __exit__(self, *_: object) -> None:
         if self._is_mine:

@@ -14,6 +14,7 @@ from stoker.arguments import (
     answers_unknown_names,
     check_chunked,
     check_chunked_shard,
+    check_rotation,
     checked_collate,
     checked_epoch,
     checked_init,
@@ -21,21 +22,22 @@ from stoker.arguments import (
     named,
 )
 from stoker.bridges import Framework
-from stoker.chunk_session import chunk_session
 from stoker.errors import ClosedError
-from stoker.observe import ErrorPolicy, Failures, OnError, Reference, Stats
+from stoker.observe import ErrorPolicy, Failures, OnError, Reference, Setup, Stats, Trace
+from stoker.observe.page import Watch
 from stoker.plan import Plan
 from stoker.session import Session
 from stoker.settings import Settings
 from stoker.shards import check_still, shard_of, warn_if_all_read_all
-from stoker.sources import IndexedSource
-from stoker.sources.chunks import Chunks
+from stoker.sources import IndexedSource, is_chunks
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
 from stoker.workers.worker import Job
 
 if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
     import typing_extensions
+
+    from stoker.sources.chunks import Chunks
 
     B = typing_extensions.TypeVar("B", default=Any)
 else:
@@ -62,8 +64,8 @@ class Loader(Generic[B]):
         even_shards: True: every shard has the same number of batches, so that no process waits for another at the end;
             if fewer samples than shards are left, some are repeated. False: each sample is in exactly one shard, and
             some shards may have one batch fewer, as you want it for an evaluation.
-        workers: The number of worker processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or
-            ``Processes(n, start=...)``.
+        workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
+            ``Processes(n, start=...)`` or ``Ray(n, ...)``.
         prefetch: The number of batches that are made ahead, per worker.
         collate: A function that takes a list of samples and returns the batch. None: ``stoker.collate``, which stacks
             arrays.
@@ -91,6 +93,11 @@ class Loader(Generic[B]):
         to_device: A function that moves the batch to the device, called in that thread. It gets the batch, and
             ``device`` if it takes two arguments. It may return an ``InFlight`` while its copy is still running.
         max_on_device: The number of batches that are on the device, or on their way there, ahead of you.
+        observe: False: measure nothing, and count only. It saves about a microsecond a batch.
+        watch: True, or ``Watch(host=..., port=...)``: shows what the loader does on a page in your browser, live, from
+            the first loop on. The URL is printed, and is ``loader.watch_url``.
+        progress: True: show a bar with batches a second, the share of the time that you wait for them, and the time
+            left, in a terminal or notebook. Of several shards, only the first one shows it.
 
     Raises:
         TypeError: An argument has the wrong type, or is unknown.
@@ -131,6 +138,9 @@ class Loader(Generic[B]):
         device: Any = None,
         to_device: Callable[..., Any] | None = None,
         max_on_device: int = 2,
+        observe: bool = True,
+        watch: bool | Watch = False,
+        progress: bool = False,
     ) -> None:
         policy = ErrorPolicy(on_error, max_errors, quarantine)
         settings = Settings.checked(
@@ -144,9 +154,13 @@ class Loader(Generic[B]):
             device=device,
             to_device=to_device,
             max_on_device=max_on_device,
+            observe=observe,
+            watch=watch,
+            progress=progress,
         )
+        check_rotation(rotation, settings.workers)
         keeping = Keeping(cache, rotation)
-        source = None if isinstance(dataset, Chunks) else IndexedSource.of(dataset)
+        source = None if is_chunks(dataset) else IndexedSource.of(dataset)
         dataset = dataset if source is None else source.dataset  # which of columns is made a dataset
         length = 0 if source is None or source.is_factory else len(dataset)
         rotation_of_plan = keeping.times, keeping.rotating
@@ -155,12 +169,16 @@ class Loader(Generic[B]):
         collate, init = checked_collate(collate), checked_init(init)
         self._about = f"{named(dataset)}, batch_size={batch_size}, shuffle={shuffle}"
         self._pass: Pass | None = None
-        self._chunks = dataset if source is None else None
+        self._chunks: Chunks | None = dataset if source is None else None
         if source is None:
+            from stoker.chunk_session import (
+                chunk_session,  # when used: with all of files, a quarter of importing stoker
+            )
+
             check_chunked(dataset, plan, cache, rotation)
             self._session = chunk_session(dataset, plan, collate, init, settings)
         else:
-            store = keeping.opener(dataset, settings.ahead)
+            store = keeping.opener(dataset, settings.ahead, settings.usually_ahead)
             reference = (
                 Reference(source.reference(), keeping.seed, source.secrets()) if on_error == "quarantine" else None
             )
@@ -171,8 +189,10 @@ class Loader(Generic[B]):
                 settings=settings,
                 failures=Failures(policy, reference),
                 new_store=keeping.new_file,
-                reopen_store=functools.partial(keeping.reopener, dataset, settings.ahead),
+                reopen_store=functools.partial(keeping.reopener, dataset, settings.ahead, settings.usually_ahead),
+                setup=Setup(has_cache=cache is not None),
             )
+        self._session.showing.title = f"Loader({self._about})"
         self._end_with_me()
 
     def __iter__(self) -> Iteration[B]:
@@ -183,7 +203,9 @@ class Loader(Generic[B]):
             self._session.go_to(self.epoch + 1)
         self._session.begin_epoch()
         self._pass = Pass(self.epoch)
-        return Iteration(self, self._pass)
+        iteration = Iteration(self, self._pass)
+        self._session.showing.show_progress(f"epoch {self.epoch}", iteration)
+        return iteration
 
     def __len__(self) -> int:
         """The number of batches in an epoch. Starts the workers if only they can make the dataset."""
@@ -247,6 +269,43 @@ class Loader(Generic[B]):
         """Counts and times since the start, and a sentence that says who waited for whom: ``stats().diagnosis``."""
         return self._session.stats()
 
+    def report(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Says where the time went: the sentence of ``stats().diagnosis``, then tables of stations and workers.
+
+        Args:
+            path: An HTML file to write, with pictures, which needs no network to be looked at. None: print it.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self._session.showing.observed.report(path)
+
+    @property
+    def watch_url(self) -> str | None:
+        """Where the live page is, from the first loop on; None without ``watch``."""
+        return self._session.showing.watch_url
+
+    def trace(self, to: str | os.PathLike[str] | Trace) -> Trace:
+        """Writes a trace of the last 4096 batches for Perfetto; in a ``with`` statement, one of all within the block.
+
+        Args:
+            to: The file to write; ``.gz`` is compressed. Or a ``Trace``, which may have several loaders: then nothing
+                is written before the end of the block.
+
+        Raises:
+            OSError: The file cannot be written.
+            ValueError: Nothing is measured: observe=False.
+
+        Example:
+            >>> import os, tempfile, numpy as np, stoker
+            >>> with tempfile.TemporaryDirectory() as folder, stoker.Loader(np.arange(100), 10) as loader:
+            ...     with loader.trace(path := os.path.join(folder, "trace.json")):
+            ...         batches = list(loader)
+            ...     os.path.exists(path)
+            True
+        """
+        return self._session.showing.trace(to)
+
     def close(self) -> None:
         """Stops the workers and frees all memory except for batches that you still hold. May be called twice."""
         self._pass = None
@@ -282,6 +341,7 @@ class Loader(Generic[B]):
     def _check_shard(self) -> None:
         """As a loop or the workers begin."""
         self._find_shard()
+        self._session.showing.watch()
         if self._given_shard == "auto":
             check_still(self._session.shard)
         if not self._shard_is_checked:

@@ -10,8 +10,9 @@ from stoker.engine import Delivery
 from stoker.engine_owner import EngineOwner
 from stoker.intake import Intake
 from stoker.interrupts import Hand
-from stoker.observe import Failures, Meter, Stats
+from stoker.observe import Failures, Meter, Setup, Stats
 from stoker.settings import Settings
+from stoker.showing import Showing
 from stoker.stores import OpenStore
 from stoker.turns import Turns
 from stoker.workers.worker import Job
@@ -28,6 +29,7 @@ class Session:
         failures: Takes note of samples that are left out.
         new_store: Makes a file for the workers' store, if they have one.
         reopen_store: Gives what opens that store now that the dataset has changed, or raises.
+        setup: What only the front knows of how it works.
     """
 
     def __init__(
@@ -40,14 +42,17 @@ class Session:
         failures: Failures,
         new_store: Callable[[], int | None] | None = None,
         reopen_store: Callable[[], OpenStore | None] | None = None,
+        setup: Setup | None = None,
     ) -> None:
         hand: Hand[Delivery] = Hand()  # what was offered to the consumer last
         self._name = name
         self._agenda, self._settings = agenda, settings
-        self._meter = Meter(0 if settings.workers.is_inline else settings.workers.n)
-        self._engine = EngineOwner(name, job, settings, hand, new_store, reopen_store)
+        workers = 0 if settings.workers.traits.is_inline else settings.workers.count
+        self._meter = meter = Meter(workers, observe=settings.observe, setup=settings.completed(setup or Setup()))
+        self._engine = EngineOwner(name, job, settings, hand, new_store, reopen_store, meter.look, meter.died)
         self._intake = Intake(agenda, self._engine, hand, settings.bridge, self._meter, failures)
         self._turns = Turns(name, self._engine, self._intake.end)
+        self.showing = Showing(name, agenda, self._engine, meter, settings)
 
     @property
     def is_fresh(self) -> bool:
@@ -70,7 +75,7 @@ class Session:
     @property
     def epoch(self) -> int:
         """The one that is being taken, or that comes next."""
-        return self._agenda.epoch
+        return self._agenda.progress.epoch
 
     def __len__(self) -> int:
         """Batches in an epoch, as the dataset is now. A worker may have to be asked."""
@@ -81,7 +86,7 @@ class Session:
     def state(self) -> dict[str, Any]:
         """Where the consumer is, with what it has by now, as JSON can hold it."""
         self._count()
-        return self._agenda.state(self._intake.cursor())
+        return self._agenda.progress.state(self._intake.cursor())
 
     def load(self, state: dict[str, Any]) -> None:
         """Goes to where ``state`` was saved.
@@ -90,28 +95,34 @@ class Session:
             StateError: It is damaged, or of something else.
         """
         self._count()
-        self._intake.jump(self._agenda.from_state(state))
+        self._intake.jump(self._agenda.progress.from_state(state))
 
     def go_to(self, epoch: int) -> None:
         """To its beginning."""
-        self._intake.jump(self._agenda.go_to(epoch))
+        self._intake.jump(self._agenda.progress.go_to(epoch))
 
     def end_epoch(self) -> None:
         """After the last batch of it; what was prefetched of the next one stays."""
-        self._agenda.cursor = self._agenda.go_to(self.epoch + 1)
+        progress = self._agenda.progress
+        progress.cursor = progress.go_to(progress.epoch + 1)
 
     def offer(self) -> Delivery | None:
         """The next batch of the running epoch; None at its end. It counts as taken once its ``is_taken`` is set.
 
         Whoever is interrupted before that is offered it again.
         """
-        intake = self._intake
+        bar, intake = self.showing.bars.bar, self._intake
+        if bar is not None:
+            bar.tick()
         held = intake.hand.held
         if held is not None and held.unit is not None and held.is_taken and intake.is_in_step:
             nth = held.nth + 1
             if nth < len(held.unit.sizes):
                 return intake.offer_next_of(held.unit, held, nth)
-        return self._turns.take(intake.offer)
+        delivery = self._turns.take(intake.offer)
+        if delivery is None:
+            self.showing.bars.end()
+        return delivery
 
     def begin_epoch(self) -> None:
         """Has the workers make what comes from now on with the dataset as it is now.
@@ -130,22 +141,23 @@ class Session:
 
     def phase(self) -> str:
         """Where it is in its life, and on which workers, in words."""
-        engine = self._engine
-        phase = "closed" if engine.is_closed else "not started" if engine.feed is None else "running"
-        return f"workers={self._settings.workers!r}, {phase}"
+        return f"workers={self._settings.workers!r}, {self._engine.phase}"
 
     def stats(self) -> Stats:
-        feed = self._engine.feed
-        return self._meter.stats() if feed is None else self._meter.stats(feed.usage())
+        return self.showing.observed.stats()
 
     def close(self) -> None:
         """Ends the workers and frees the memory, but for batches that are still held. May be called twice.
 
         From any thread, and from a signal's handler: whoever waits for a batch gets a ClosedError.
         """
+        self.showing.observed.look()  # for the last time with an engine
         self._engine.is_closed = True  # from now on nobody begins anything
         self._agenda.close()
-        self._turns.close()
+        try:
+            self._turns.close()
+        finally:
+            self.showing.end()
 
     def check_usable(self) -> None:
         self._engine.check_usable()

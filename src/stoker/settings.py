@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from stoker.arguments import checked_flag, checked_timeout
 from stoker.bridges import bridge, goes_elsewhere
 from stoker.counts import checked_count
-from stoker.observe import ErrorPolicy
+from stoker.observe import ErrorPolicy, Setup
+from stoker.observe.page import Watch, checked_watch
 from stoker.plan import Plan
 from stoker.workers import Workers, workers_of
 
@@ -29,6 +30,9 @@ class Settings:
     policy: ErrorPolicy
     bridge: Callable[[Any], Any] | None
     on_device: int
+    observe: bool = True
+    watch: Watch | None = None
+    progress: bool = False
 
     @classmethod
     def checked(
@@ -44,6 +48,9 @@ class Settings:
         device: Any,
         to_device: Any,
         max_on_device: int,
+        observe: bool,
+        watch: bool | Watch,
+        progress: bool,
     ) -> Settings:
         found = workers_of(workers)
         ahead = checked_count("max_on_device", max_on_device, "a number of batches, 1 or more")
@@ -55,16 +62,43 @@ class Settings:
             checked_count("max_deaths", max_deaths, "a number of deaths over one batch, 1 or more"),
             policy,
             bridge(to, device, to_device),
-            ahead if goes_elsewhere(device, to_device) and not found.is_inline else 0,
+            ahead if goes_elsewhere(device, to_device) and not found.traits.is_inline else 0,
+            checked_flag("observe", observe),
+            checked_watch(watch),
+            checked_flag("progress", progress),
         )
 
     @property
     def ahead(self) -> int:
         """Batches that may be under way, or ready, and not yet taken."""
-        return self.workers.n * (self.prefetch + _UNDER_WAY) + self.on_device
+        workers = self.workers
+        return workers.count * (self.prefetch * workers.traits.most_ahead + _UNDER_WAY) + self.on_device
+
+    @property
+    def usually_ahead(self) -> int:
+        """The same, but for workers that may come beside those at the start."""
+        return self._first * (self.prefetch + _UNDER_WAY) + self.on_device
+
+    @property
+    def _first(self) -> int:
+        """Workers at the start."""
+        return self.workers.n if self.workers.traits.is_elastic else self.workers.count
+
+    def completed(self, setup: Setup) -> Setup:
+        """The same for who reads figures, with what the front knows in ``setup``."""
+        traits = self.workers.traits
+        return replace(
+            setup,
+            backend=type(self.workers).__name__,
+            prefetch=self.prefetch,
+            in_order=self.in_order,
+            on_device=self.on_device,
+            is_here=traits.is_here,
+            shares_interpreter=traits.shares_interpreter,
+        )
 
     def longest_run(self, plan: Plan) -> int:
         """Batches that a worker may make in one go: only where order keeps a slow one from being overtaken anyway."""
-        if not self.workers.makes_runs or not self.in_order or plan.times > 1:
+        if not self.workers.traits.run_seconds or not self.in_order or plan.times > 1:
             return 1  # rotating samples must not get too far apart
-        return max(1, plan.rounds // (_RUNS_PER_WORKER * self.workers.n))
+        return max(1, plan.rounds // (_RUNS_PER_WORKER * self._first))

@@ -17,7 +17,8 @@ from stoker.arguments import (
 )
 from stoker.bridges import Framework
 from stoker.engine import Delivery
-from stoker.observe import ErrorPolicy, Failures, OnError, Stats
+from stoker.observe import ErrorPolicy, Failures, OnError, Setup, Stats, Trace
+from stoker.observe.page import Observed, Watch
 from stoker.session import Session
 from stoker.settings import Settings
 from stoker.sources import ItemSource
@@ -42,7 +43,7 @@ class Stream(Generic[R]):
     def __init__(self, session: Session, agenda: ItemAgenda, work: str, *, keep_workers: bool) -> None:
         self._session, self._agenda, self._work = session, agenda, work
         self._keep_workers = keep_workers
-        self._ended = False
+        self._ended = self._is_shown = False
 
     def __iter__(self) -> Stream[R]:
         return self
@@ -72,7 +73,7 @@ class Stream(Generic[R]):
             StateError: The state is damaged, or was saved by a stream with another seed.
         """
         self._session.load(state)
-        self._ended = False
+        self._ended = self._is_shown = False
 
     def restart(self, items: Iterable[Any]) -> None:
         """Begins with other items, on the same workers. What was prefetched of the old ones is thrown away.
@@ -92,9 +93,9 @@ class Stream(Generic[R]):
             [3]
         """
         self._session.check_usable()
-        self._agenda.begin(checked_items(items))
+        self._agenda.units.begin(checked_items(items))
         self._session.go_to(0)
-        self._ended = False
+        self._ended = self._is_shown = False
 
     def warm_up(self, seconds: float = 0.0) -> None:
         """Starts the workers and has them begin before the first result is asked for, as far as ``prefetch`` allows.
@@ -113,6 +114,24 @@ class Stream(Generic[R]):
         """Counts and times since the start, as of a ``Loader``; an item counts as a batch of one sample."""
         return self._session.stats()
 
+    def report(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Says where the time went: prints it, or writes it into an HTML file, as of a ``Loader``."""
+        self.observed.report(path)
+
+    @property
+    def observed(self) -> Observed:
+        """Its ``stats()`` and ``report()``, also once the stream is gone. Keeps no workers alive."""
+        return self._session.showing.observed
+
+    @property
+    def watch_url(self) -> str | None:
+        """Where the live page is; None without ``watch``."""
+        return self._session.showing.watch_url
+
+    def trace(self, to: str | os.PathLike[str] | Trace) -> Trace:
+        """Writes a trace of the last 4096 results for Perfetto, or of all within a ``with``, as of a ``Loader``."""
+        return self._session.showing.trace(to)
+
     def close(self) -> None:
         """Stops the workers and frees all memory except for results that you still hold. May be called twice."""
         self._session.close()
@@ -130,6 +149,9 @@ class Stream(Generic[R]):
     def _take(self) -> Delivery | None:
         if self._ended:
             return None
+        if not self._is_shown:
+            self._is_shown = True
+            self._session.showing.show_progress(self._work, self)
         delivery = self._session.offer()
         if delivery is None:
             self._ended = True
@@ -159,6 +181,9 @@ def stream(
     device: Any = None,
     to_device: Callable[..., Any] | None = None,
     max_on_device: int = 2,
+    observe: bool = True,
+    watch: bool | Watch = False,
+    progress: bool = False,
 ) -> Stream[R]:
     """Calls ``work(item)`` in background workers, and yields the results in the order of the items, in shared memory.
 
@@ -167,8 +192,8 @@ def stream(
             workers once.
         items: Any iterable, also an endless one. Items are pulled in your thread, when you ask for a result; with a
             device, in the thread that moves results. They are pulled at most ``workers * prefetch`` ahead.
-        workers: The number of worker processes (0: none), "auto", ``Inline()``, ``Threads(n)`` or
-            ``Processes(n, start=...)``.
+        workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
+            ``Processes(n, start=...)`` or ``Ray(n, ...)``.
         prefetch: The number of items that are in work or done ahead, per worker.
         in_order: False: results arrive in the order in which they are finished.
         init: A function without arguments that is called once in each worker before the first item, as in ``Loader``.
@@ -188,6 +213,9 @@ def stream(
         device: The device on which the framework of ``to`` puts the result.
         to_device: As in ``Loader``.
         max_on_device: As in ``Loader``.
+        observe: As in ``Loader``.
+        watch: As in ``Loader``; the page is there from the beginning.
+        progress: As in ``Loader``.
 
     Returns:
         A ``Stream``: an iterator over the results, and a context manager.
@@ -218,12 +246,15 @@ def stream(
         device=device,
         to_device=to_device,
         max_on_device=max_on_device,
+        observe=observe,
+        watch=watch,
+        progress=progress,
     )
     agenda = ItemAgenda(
         checked_items(items),
         seed=0 if seed is None else seed,
-        ahead=not settings.workers.is_inline,
-        worker_of=checked_worker_of(worker_of, settings.workers.n),
+        ahead=not settings.workers.traits.is_inline,
+        worker_of=checked_worker_of(worker_of, settings.workers),
     )
     session = Session(
         "stream",
@@ -239,5 +270,8 @@ def stream(
         ),
         settings=settings,
         failures=Failures(policy),
+        setup=Setup(making="work(item)", pulls=True),
     )
+    session.showing.title = f"stream({named(work)})"
+    session.showing.watch()
     return Stream(session, agenda, named(work), keep_workers=checked_flag("keep_workers", keep_workers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import stoker  # noqa: E402
+from stoker.memory import Decoder, Encoder, Slots  # noqa: E402
 from tests.torch_front.sameness import assert_same  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch has several to say of samples that do not fit together
@@ -73,6 +75,61 @@ def test_a_worker_stacks_straight_into_shared_memory():
             wanted = default_collate([(number, np.full(3, number), "a"), (number, np.zeros(3, int), "b")])
             assert_same(found[2], wanted[2])
             assert found[0].tolist() == [number] * 2
+
+
+TENSORS = [
+    *(torch.full(shape, 2, dtype=kind) for shape in [(3,), (1, 3), (), (0,)] for kind in (torch.int64, torch.float32)),
+    *(torch.zeros(3, dtype=torch.int32), torch.zeros(3, dtype=torch.bfloat16), torch.zeros(3, requires_grad=True)),
+    *(torch.zeros(3).to_sparse(), torch.zeros(3, 2).T, torch.nn.Parameter(torch.ones(3))),
+    *(np.zeros(3), 2, "a"),
+]
+
+
+def through_a_slot(batch):
+    slots = Slots.create()
+    try:
+        slot = slots.get(0)
+        packed = Encoder().encode(batch, slot)
+        root = np.frombuffer(slot.view().buffer, np.uint8, packed.nbytes, packed.offset)
+        return Decoder().decode(packed, slot.view(), root)
+    finally:
+        slots.close()
+
+
+@given(st.lists(st.sampled_from(TENSORS), min_size=2, max_size=3), st.sampled_from(TENSORS[:4]))
+def test_samples_that_are_not_looked_at_beforehand_give_what_torch_gives_in_a_worker(leaves, usual):
+    samples = [(usual, leaf, {"x": usual}) for leaf in leaves]
+    with mock.patch.object(torch.utils.data._utils.worker, "_worker_info", "as in one"):
+        wanted = result_or_error(default_collate, samples)
+        found = result_or_error(
+            lambda samples: through_a_slot(
+                [stoker.collate(samples, like="torch", copy=False, otherwise=lambda: default_collate(samples)), 7]
+            ),
+            samples,
+        )
+    assert found[1] == wanted[1]
+    assert_same(found[0], None if wanted[1] else [wanted[0], 7])
+
+
+def test_what_takes_the_place_of_a_batch_that_cannot_be_stacked_takes_that_of_no_other():
+    def work(number):
+        torn = [(torch.zeros(3), number), (torch.zeros(3 + (number == 1)), number)]
+        batches = [torn, [(torch.ones(3), 5)]]
+        return [stoker.collate(one, like="torch", copy=False, otherwise=lambda: "torn") for one in batches]
+
+    with stoker.stream(work, range(3), workers=1) as results:
+        found = list(results)
+    assert [batch[0] == "torn" for batch in found] == [False, True, False]
+    for number in (0, 2):
+        assert_same(found[number][0], [torch.zeros(2, 3), torch.tensor([number, number])])
+    for batch in found:
+        assert_same(batch[1], [torch.ones(1, 3), torch.tensor([5])])
+
+
+@pytest.mark.parametrize("arguments", [{"copy": True, "like": "torch"}, {"copy": False}])
+def test_what_is_looked_at_needs_no_substitute(arguments):
+    with pytest.raises(ValueError, match='pass like="torch" and copy=False'):
+        stoker.collate([1], otherwise=list, **arguments)
 
 
 def test_another_library_is_an_error():

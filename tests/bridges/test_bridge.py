@@ -137,7 +137,9 @@ def test_pyarrow_is_imported_with_the_first_batch_and_by_the_consumer_only():
     subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
 
 
-@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow", "tinygrad"])
+@pytest.mark.parametrize(
+    "name", ["torch", "jax", *[pytest.param(name, marks=pytest.mark.exhaustive) for name in ("tensorflow", "tinygrad")]]
+)
 def test_a_framework_is_imported_with_the_first_batch_and_by_the_consumer_only(name):
     if find_spec(name) is None:
         pytest.skip(f"{name} is not installed")

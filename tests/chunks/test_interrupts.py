@@ -8,10 +8,10 @@ import weakref
 import pytest
 
 from stoker import Chunks, Loader, Threads
-from stoker.agenda.chunks import agenda, opening
+from stoker.agenda.chunks import agenda, opening, progress, units
 from tests.chunks.files import load, numbers, write_chunks
 
-FILES = {agenda.__file__, opening.__file__}
+FILES = {module.__file__ for module in (agenda, opening, progress, units)}
 
 
 class Interrupt:

@@ -42,6 +42,7 @@ def read_in(files: Path, megabytes: int, interleave: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.exhaustive  # as the next one, with many files
 def test_4_gb_in_300_mb(tmp_path):
     """Contract: bounded memory. 512 files of 8 MB: six of them in slots, one in each of two workers, three programs."""
     write_sparse(tmp_path / "data", 512, 512)

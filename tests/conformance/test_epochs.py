@@ -55,17 +55,17 @@ def test_any_whole_number_will_do(epoch):
         assert json.loads(json.dumps(loader.state_dict()))["epoch"] == 2
 
 
-def test_the_last_epoch_and_those_that_are_prefetched_after_it_can_be_read(backend):
-    for options in ({}, {"rotation": Rotation(2)}):
-        with make(backend, **options) as loader, make(**options) as oracle:
-            for one in (loader, oracle):
-                one.set_epoch(MAX_EPOCH)
-            for _ in range(2):
-                assert list(map(column, loader)) == list(map(column, oracle))
-            state = loader.state_dict()
-            assert state["epoch"] == MAX_EPOCH + 2
-            loader.load_state_dict(state)
-            assert len(list(loader)) == len(loader)
+@pytest.mark.parametrize("options", [{}, {"rotation": Rotation(2)}], ids=["plain", "rotation"])
+def test_the_last_epoch_and_those_that_are_prefetched_after_it_can_be_read(backend, options):
+    with make(backend, **options) as loader, make(**options) as oracle:
+        for one in (loader, oracle):
+            one.set_epoch(MAX_EPOCH)
+        for _ in range(2):
+            assert list(map(column, loader)) == list(map(column, oracle))
+        state = loader.state_dict()
+        assert state["epoch"] == MAX_EPOCH + 2
+        loader.load_state_dict(state)
+        assert len(list(loader)) == len(loader)
 
 
 def test_with_a_cache_and_with_files_too(tmp_path):

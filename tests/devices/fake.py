@@ -17,6 +17,7 @@ class FakeDevice:
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
         self.begun = 0
+        self.ended = 0
         self.handed_over = 0
         self.most_ahead = 0
         self.threads: set[str] = set()
@@ -40,6 +41,10 @@ class FakeDevice:
         with self._changed:
             assert self._changed.wait_for(lambda: self.begun >= begun, timeout=20)
 
+    def wait_for_end_of(self, copies: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.ended >= copies, timeout=20)
+
     def _copy(self, copy: np.ndarray, address: int, nbytes: int) -> None:
         import ctypes
 
@@ -48,3 +53,6 @@ class FakeDevice:
             time.sleep(self.seconds / parts)
             begin, end = part * nbytes // parts, (part + 1) * nbytes // parts
             ctypes.memmove(copy.ctypes.data + begin, address + begin, end - begin)
+        with self._changed:
+            self.ended += 1
+            self._changed.notify_all()

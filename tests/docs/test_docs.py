@@ -30,7 +30,8 @@ WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
 def test_the_code_of_a_page_runs(page, tmp_path):
     """As a script of its own, all blocks of the page one after the other."""
     code = "\n".join(CODE.findall(page.read_text()))
-    for name in sorted({imported or bridged for imported, bridged in FRAMEWORK.findall(code)}):
+    needed = {imported or bridged for imported, bridged in FRAMEWORK.findall(code)}
+    for name in sorted(needed | ({"ray"} if "stoker.Ray(" in code else set())):
         if find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
     script = tmp_path / "page.py"

@@ -17,6 +17,7 @@ from stoker.sources.files.parts import Cut, Part
 from stoker.sources.files.readers import read_part
 from stoker.sources.files.selection import Dtype, Selection
 from stoker.surveys.delimited_survey import DelimitedSurvey
+from stoker.surveys.worker_map import Crew
 from stoker.workers import Inline
 
 VALUES = {
@@ -39,7 +40,7 @@ columns = st.lists(kinds.map(lambda some: [value for kind in some for value in V
 
 def survey(path: Path, step: int, selection: Selection | None = None) -> Cut | str:
     size = path.stat().st_size
-    found = DelimitedSurvey(step, selection or Selection(), Inline(), None)
+    found = DelimitedSurvey(step, selection or Selection(), Crew(Inline()))
     return found.cuts("", {0: (str(path), size)})[0]
 
 

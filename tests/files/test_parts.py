@@ -114,8 +114,8 @@ def test_parquet_has_each_row_once_in_any_order_of_parts(rows, group, size, mult
         assert list(map(repr, itertools.chain.from_iterable(reversed(backwards)))) == whole
 
 
-@pytest.mark.parametrize("name", ["a.arrow", "a.feather", "a.ipc"])
-@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@pytest.mark.parametrize("name", ["a.arrow", pytest.param("a.feather", marks=pytest.mark.exhaustive), "a.ipc"])
+@pytest.mark.parametrize("compression", [None, "lz4", pytest.param("zstd", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("rows", [1, 13, 1000])
 def test_arrow_has_each_row_once(tmp_path, name, compression, rows):
     content = table(60).drop(["kind"]) if name == "a.ipc" else table(60)

@@ -15,6 +15,7 @@ import pytest
 
 import stoker
 from stoker import Chunks, ClosedError, Inline, Loader, Processes, Threads, engine_owner, feed
+from stoker.surveys import worker_map
 from tests.children import children
 from tests.datasets import Failing, Rows
 from tests.items import works
@@ -119,6 +120,30 @@ def test_whoever_waits_gets_a_closed_error(front, workers, way, tmp_path, monkey
             thread.join()
         assert not children()
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("by_another", [False, True], ids=["by a handler", "by another thread"])
+def test_a_close_just_before_files_are_counted_is_heard(by_another, tmp_path, monkeypatch):
+    """There is nothing yet that could be closed, and what is begun then would never end."""
+    with waiting("chunks that are counted", Threads(2), tmp_path, monkeypatch) as loader:
+
+        def closed_first(*args, **options):
+            if by_another:
+                thread = threading.Thread(target=loader.close)
+                thread.start()
+                while not loader._session._agenda._surveyor._crew.is_closed:
+                    thread.join(0.01)
+                closing.append(thread)
+            else:
+                loader.close()
+            return stoker.stream(*args, **options)
+
+        closing = []
+        monkeypatch.setattr(worker_map, "stream", closed_first)
+        with pytest.raises(ClosedError):
+            next(iter(loader))
+        for thread in closing:
+            thread.join()
 
 
 @pytest.mark.parametrize("workers", [Inline(), *WORKERS], ids=repr)

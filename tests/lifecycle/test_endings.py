@@ -243,11 +243,16 @@ def test_a_thread_that_outlives_its_loader_draws_from_its_own_generators(monkeyp
 
     loader = Loader(Patient(1), 1, workers=Threads(1))
     iterator = iter(loader)
-    ctrl_c = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+
+    def press_ctrl_c():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    ctrl_c = threading.Thread(target=press_ctrl_c)
     ctrl_c.start()
     with pytest.raises(KeyboardInterrupt):
         next(iterator)
-    assert begun.is_set()
+    ctrl_c.join()
     (worker,) = [thread for thread in threading.enumerate() if thread.name.startswith("stoker")]
     loader.close()
     random.seed(1)

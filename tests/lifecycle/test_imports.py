@@ -103,10 +103,10 @@ def test_a_dataset_that_starts_itself_in_each_worker_comes_to_an_end(tmp_path):
                 return 2
 
             def __getitem__(self, index):
-                with stoker.Loader(Endless(), 2, workers=1) as loader:
+                with stoker.Loader(Endless(), 2, workers=1, prefetch=1) as loader:
                     return next(iter(loader))
 
-        print(len(list(stoker.Loader(Endless(), 2, workers=1))))
+        print(len(list(stoker.Loader(Endless(), 2, workers=1, prefetch=1))))
     """
     write(tmp_path, {"train.py": code})
     status, output, errors = run(tmp_path, ["train.py"])

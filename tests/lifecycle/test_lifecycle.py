@@ -381,7 +381,7 @@ def test_stats_tell_who_waited_for_whom():
     assert stats.samples_per_second > 0
     with Loader(Rows(40), 5, workers=Threads(2)) as loader:
         for _ in loader:
-            time.sleep(0.01)
+            time.sleep(0.05)  # much longer than to hand over a batch
         assert "kept fed" in loader.stats().diagnosis
 
 

@@ -139,7 +139,7 @@ def costs() -> tuple[int, int]:
         (Threads(2), COUNT),
         (Processes(2), COUNT),
         (Processes(2, start="fork"), COUNT),
-        (Processes(1, start="spawn"), COUNT // 3),
+        (Processes(1, start="spawn"), len(WAYS) + COUNT // 5),
     ],
     ids=repr,
 )

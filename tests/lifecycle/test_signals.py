@@ -207,7 +207,15 @@ print("done")
 """
 
 
-@pytest.mark.parametrize(("start", "step"), [("nursery", 83), ("fork", 37), ("spawn", 149)])
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [
+        ("nursery", 167),
+        ("fork", 97),
+        ("spawn", 149),
+        *[pytest.param(*more, marks=pytest.mark.exhaustive) for more in (("nursery", 83), ("fork", 37))],
+    ],
+)
 def test_ctrl_c_at_any_line_of_the_start_leaves_nothing_and_does_not_hang(start, step, tmp_path):
     write(tmp_path, {"train.py": INTERRUPTED})
     assert run(tmp_path, ["train.py", start, str(step)]) == (0, "done\n", "")

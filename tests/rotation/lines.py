@@ -1,13 +1,14 @@
-"""Kills a worker at each line of the rotation, one after the other, and looks at what is left.
+"""Kills a worker at lines of the rotation, one after the other, and looks at what is left.
 
-``python -m tests.rotation.lines`` prints the number of lines as JSON, and what was ``wrong``. It is a process of its
-own, as a small one forks quickly.
+``python -m tests.rotation.lines FIRST STEP`` prints the number of lines as JSON, and what was ``wrong``. It is a
+process of its own, as a small one forks quickly.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import traceback
 from itertools import count
 from typing import Any
@@ -72,8 +73,8 @@ def look_at(file: int) -> None:
     assert os.fstat(file).st_blocks * 512 <= (_PLACES + 2) * _PAGE * 13 + 8 * _PAGE
 
 
-def main() -> dict[str, Any]:
-    for line in count(1):
+def main(first: int, step: int) -> dict[str, Any]:
+    for line in count(first, step):
         file = anonymous_file()
         try:
             was_killed = live_until(file, line)
@@ -88,4 +89,4 @@ def main() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main()))
+    print(json.dumps(main(*map(int, sys.argv[1:]))))

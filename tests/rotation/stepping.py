@@ -9,10 +9,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from stoker.stores import claims, membership, rotation_file, rotation_store, shared_samples
+from stoker.stores import claims, membership, rotation_cells, rotation_file, rotation_store, shared_samples
 from tests.datasets import Augmented
 
-_FILES = {module.__file__ for module in (claims, rotation_file, membership, rotation_store, shared_samples)}
+_STORE = (claims, rotation_cells, rotation_file, membership, rotation_store, shared_samples)
+_FILES = {module.__file__ for module in _STORE}
 
 
 def die_at(line: int, may_die: Callable[[str], bool]) -> None:

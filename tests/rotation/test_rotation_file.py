@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from stoker.memory import anonymous_file
-from stoker.stores import rotation_file as module
+from stoker.stores import rotation_cells
 from stoker.stores.claims import Abandoned
 from stoker.stores.record_codec import RecordDecoder, RecordEncoder
 from stoker.stores.rotation_file import RotationFile
@@ -153,16 +153,16 @@ def test_what_lies_in_a_cell_that_became_anothers_is_not_interpreted(opened, tmp
     put(one, (0, sample))
     if is_known:
         one.look([0])
-    mapped = one._mapped
+    memory = one._cells.memory
 
     def too_late(end):
         """Between the look at the table and the look at the cell."""
         use_up(other, 0)
         put(other, (1, image_of_code(sample, tmp_path / "exploded")))
-        return mapped(end)
+        return memory(end)
 
     one.begin()
-    monkeypatch.setattr(one, "_mapped", too_late)
+    monkeypatch.setattr(one._cells, "memory", too_late)
     assert one.look([0]) == {}
     assert not (tmp_path / "exploded").exists()
     monkeypatch.undo()
@@ -210,7 +210,7 @@ def test_to_give_up_one_that_is_changing_the_tables_is_to_wait_until_it_has(file
         raise MemoryError
 
     one = opened()
-    monkeypatch.setattr(module, "allocate", allocate)
+    monkeypatch.setattr(rotation_cells, "allocate", allocate)
     worker = threading.Thread(target=put, args=(one, (0, "sample")))
     worker.start()
     inside.wait()
@@ -235,10 +235,10 @@ def is_waited_for(file: int) -> bool:
 @pytest.mark.parametrize(
     ("places", "uses", "kills"),
     [
-        pytest.param(64, 3, 0, id="cells change hands"),
+        pytest.param(64, 3, 0, id="cells change hands", marks=pytest.mark.exhaustive),
         pytest.param(64, 2, 80, id="kills"),
         pytest.param(8, 3, 40, id="few places"),
-        pytest.param(64, MANY, 40, id="nothing is used up"),
+        pytest.param(64, MANY, 40, id="nothing is used up", marks=pytest.mark.exhaustive),
     ],
 )
 def test_no_read_is_torn_however_many_hammer_it_and_die(places, uses, kills):
@@ -259,10 +259,11 @@ def test_no_read_is_torn_however_many_hammer_it_and_die(places, uses, kills):
     assert figures["kib"] <= bound
 
 
-def test_a_death_at_any_line_leaves_it_whole():
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.rotation.lines"], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+@pytest.mark.parametrize("first", [1, *[pytest.param(k, marks=pytest.mark.exhaustive) for k in (2, 3)]])
+def test_a_death_at_any_line_leaves_it_whole(first):
+    """Here at each third."""
+    command = [sys.executable, "-m", "tests.rotation.lines", str(first), "3"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     figures = json.loads(ran.stdout)
     assert figures["wrong"] is None

@@ -40,24 +40,24 @@ def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.parametrize("turn", [0, *[pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2)]])
 @pytest.mark.parametrize(("name", "limit"), CASES)
-def test_killed_at_any_line_no_chunk_is_half_and_the_rest_follows(name, limit, tmp_path):
+def test_killed_at_any_line_no_chunk_is_half_and_the_rest_follows(name, limit, turn, tmp_path):
     source = sources.example(tmp_path / name)
     lines = []
     traced(source, tmp_path / "whole", limit, lambda n: lines.append(n))
     whole = files(tmp_path / "whole")
-    chance = random.Random(name)
-    for turn in range(3):
-        into = tmp_path / f"killed{turn}"
-        for line in (chance.randrange(1, len(lines) * 2 // 3), chance.randrange(1, len(lines) // 6)):
-            done = run("killed", source, into, json.dumps(limit), line)
-            assert done.returncode == -signal.SIGKILL, done.stderr
-            if into.exists():
-                assert files(into).items() <= whole.items()
-        stoker.split(source, into, **limit)
-        assert files(into) == whole
-        assert (into / manifest.NAME).read_bytes() == (tmp_path / "whole" / manifest.NAME).read_bytes()
-        assert sorted(os.listdir(into)) == sorted([*whole, manifest.NAME]), "nothing hidden is left"
+    chance = random.Random(f"{name} {turn}")
+    into = tmp_path / "killed"
+    for line in (chance.randrange(1, len(lines) * 2 // 3), chance.randrange(1, len(lines) // 6)):
+        done = run("killed", source, into, json.dumps(limit), line)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        if into.exists():
+            assert files(into).items() <= whole.items()
+    stoker.split(source, into, **limit)
+    assert files(into) == whole
+    assert (into / manifest.NAME).read_bytes() == (tmp_path / "whole" / manifest.NAME).read_bytes()
+    assert sorted(os.listdir(into)) == sorted([*whole, manifest.NAME]), "nothing hidden is left"
 
 
 class Stop(Exception):

@@ -92,6 +92,24 @@ class PositionedBatches(Positioned):
             yield [index, 0]
 
 
+class Epochs(Positioned):
+    """A sampler whose order follows from how many epochs it has ended."""
+
+    epoch = 0
+
+    def __iter__(self):
+        for index in super().__iter__():
+            yield (index + self.epoch) % self.count
+        self.epoch += 1
+
+    def state_dict(self):
+        return {**super().state_dict(), "epoch": self.epoch}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.epoch = state["epoch"]
+
+
 class Tallied(Numbers):
     """A map-style dataset whose samples follow from how many it has made."""
 

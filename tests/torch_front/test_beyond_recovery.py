@@ -214,3 +214,29 @@ def test_what_cannot_be_pickled_is_an_error_and_no_hang(our_class):
     loader = our_class(Numbers(1), collate_fn=lambda batch: (number for number in batch), num_workers=1)
     with pytest.raises(Exception, match="pickle"):
         list(loader)
+
+
+class Deadly(Numbers):
+    """One of its samples ends the worker, in one way or another."""
+
+    def __init__(self, end, count=4):
+        super().__init__(count)
+        self.end = end
+
+    def __getitem__(self, index):
+        if index == 1:
+            self.end()
+        return index
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), r"DataLoader worker \(pid \d+\) is killed by signal: Segm"),
+        (lambda: os._exit(3), r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"),
+    ],
+    ids=["signal", "exit"],
+)
+def test_a_batch_that_kills_again_and_again_is_told_of_as_torch_does(our_class, end, message):
+    with pytest.raises(RuntimeError, match=message):
+        list(our_class(Deadly(end), num_workers=1))

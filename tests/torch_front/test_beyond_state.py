@@ -7,9 +7,10 @@ from collections import Counter
 import psutil
 import pytest
 
-from tests.torch_front.datasets import Gated, Numbers, Recorded, Split
+from tests.torch_front.datasets import DrawingStream, Gated, Numbers, Recorded, Split
 from tests.torch_front.resuming import (
     ByIterator,
+    Epochs,
     Positioned,
     Resumable,
     interrupted,
@@ -162,3 +163,63 @@ def test_the_states_of_each_step_resume_the_rest(our_class):
         again = make()
         again.load_state_dict(stored(fresh.state_dict()))
         assert read(again) == found[step + 1 :]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sampler_is_where_it_was_at_the_end(our_class, workers):
+    """torchdata sets it to where it was at the last index, so that the next epoch is empty."""
+
+    def make():
+        return our_class(Numbers(COUNT), 3, sampler=Epochs(COUNT), num_workers=workers)
+
+    loader = make()
+    read(loader)
+    state = stored(loader.state_dict())
+    following = read(loader)
+    assert resumed(make, state, epochs=1) == [following]
+    assert following != read(make())
+
+
+def test_a_seeded_stream_goes_on_with_its_random_numbers(our_class):
+    def make():
+        return our_class(DrawingStream(6), batch_size=None, num_workers=2, seed=3)
+
+    state, rest, _ = interrupted(make, 5, epochs=1)
+    assert resumed(make, state, epochs=1) == rest
+
+
+class Remembering(data.IterableDataset):
+    """A stream whose state is an object that it goes on to change."""
+
+    def __init__(self, count=300):
+        self.count, self.seen = count, []
+
+    def __iter__(self):
+        while len(self.seen) < self.count:
+            self.seen.append(0)
+            yield len(self.seen)
+
+    def state_dict(self):
+        return {"seen": self.seen}
+
+    def load_state_dict(self, state):
+        self.seen = state["seen"]
+
+
+def test_a_state_is_not_changed_by_what_the_dataset_does_next(our_class):
+    def make():
+        return our_class(Remembering(), batch_size=1, num_workers=2)
+
+    state, rest, _ = interrupted(make, 151, epochs=1)
+    assert resumed(make, state, epochs=1) == rest
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loading_a_state_does_not_change_it(our_class, workers):
+    def make():
+        return our_class(Remembering(20), batch_size=3, num_workers=workers)
+
+    state, rest, _ = interrupted(make, 2, epochs=1)
+    before = stored(state)
+    assert resumed(make, state, epochs=1) == rest
+    assert state == before

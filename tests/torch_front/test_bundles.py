@@ -83,6 +83,34 @@ def test_a_worker_that_is_killed_within_a_bundle_loses_nothing(kind):
     assert [batch[0] for batch in found] == [batch[0] for batch in wanted]
 
 
+class Torn(data.Dataset):
+    """One batch, which is made in a bundle by then, has tensors of two shapes."""
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return torch.zeros(2 + (index == 1201)), index
+
+
+def told(loader):
+    """What each step of a loop gives, errors included."""
+    steps, iterator = [], iter(loader)
+    while True:
+        try:
+            steps.append([part.tolist() for part in next(iterator)])
+        except StopIteration:
+            return steps
+        except RuntimeError as error:
+            steps.append([line for line in str(error).splitlines() if not line.startswith(" ")])
+
+
+def test_a_batch_that_does_not_fit_together_is_torchs_error_and_no_other_batch_is_lost():
+    found, wanted = (told(cls(Torn(), batch_size=3, num_workers=2)) for cls in (DataLoader, data.DataLoader))
+    assert found == wanted
+    assert sum("stack expects each tensor to be equal size" in str(step) for step in found) == 1
+
+
 def test_bundles_grow_while_batches_are_quick_and_small():
     small, large = torch.zeros(10), torch.zeros(2**20)
     assert next_size(1, 16, 1e-5, small) == 2

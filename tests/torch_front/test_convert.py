@@ -22,6 +22,9 @@ def outcome(make):
         return type(error)
 
 
+WITH_GAPS = {"strided tensors", "expanded tensors", "strided arrays", "empty arrays"}
+
+
 def converted(kind, sample, workers):
     (result,) = kind(Held([sample]), batch_size=None, num_workers=workers)
     return result
@@ -36,9 +39,11 @@ def test_a_sample_is_converted_inline(loader_class, name):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in KNOWN if name not in UNSENDABLE])
-def test_a_sample_is_converted_in_a_worker(loader_class, name):
+def test_a_sample_is_converted_in_a_worker(loader_class, our_class, name):
     sample = KNOWN[name][0]
     expected = outcome(lambda: data.default_convert(sample))
+    if loader_class is our_class and name in WITH_GAPS:  # which docs/migrate/torch.md says
+        expected = torch.empty(expected.shape, dtype=expected.dtype).copy_(expected)
     assert_same(outcome(lambda: converted(loader_class, sample, 1)), expected)
 
 

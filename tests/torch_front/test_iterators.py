@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import os
 import pickle
 import threading
 import weakref
@@ -231,3 +232,27 @@ def test_a_loader_is_no_iterator(loader_class):
 def test_a_loader_that_has_never_been_read_leaves_nothing(loader_class):
     loader_class(Numbers(4), num_workers=2, persistent_workers=True)
     iter(loader_class(Numbers(4), num_workers=2))
+
+
+def test_workers_of_an_iterator_can_be_looked_at(loader_class):
+    iterator = iter(loader_class(Numbers(6), num_workers=2, persistent_workers=True))
+    workers = list(iterator._workers)
+    assert [worker.is_alive() for worker in workers] == [True, True]
+    assert [worker.exitcode for worker in workers] == [None, None]
+    assert len({worker.pid for worker in workers} - {os.getpid()}) == 2
+    iterator._shutdown_workers()
+    for worker in workers:
+        worker.join(30)
+    assert [(worker.is_alive(), worker.exitcode) for worker in workers] == [(False, 0), (False, 0)]
+    for worker in workers:
+        worker.terminate()  # which changes nothing any more
+
+
+def test_workers_are_gone_when_the_iterator_is(loader_class):
+    iterator = iter(loader_class(Numbers(60), num_workers=2))
+    workers = list(iterator._workers)
+    next(iterator)
+    del iterator
+    for worker in workers:
+        worker.join(30)
+    assert not any(worker.is_alive() for worker in workers)

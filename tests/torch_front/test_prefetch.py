@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 
@@ -10,6 +11,21 @@ import pytest
 from tests.torch_front.datasets import Gated, Numbers, Recorded, Uneven, numbers, values
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+class GatedStream(torch.utils.data.IterableDataset):
+    """Eight samples of each worker; worker 1 waits for a gate first."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info().id
+        if worker == 1:
+            os.close(os.open(self.path, os.O_RDONLY))
+        yield from range(100 * worker, 100 * worker + 8)
+
+
 data = torch.utils.data
 
 COUNT = 40
@@ -146,6 +162,13 @@ def test_out_of_order_streams_lose_and_repeat_nothing(loader_class):
     assert Counter(found) == Counter([*range(5), *range(200, 208)])
     assert [number for number in found if number < 100] == list(range(5))
     assert [number for number in found if number >= 200] == list(range(200, 208))
+
+
+def test_out_of_order_a_slow_stream_does_not_hold_up_the_others(loader_class, gate):
+    iterator = iter(loader_class(GatedStream(gate.path), batch_size=None, num_workers=2, in_order=False))
+    assert [next(iterator) for _ in range(8)] == list(range(8))
+    gate.open_when_waited_for()
+    assert list(iterator) == list(range(100, 108))
 
 
 def test_out_of_order_inline_is_in_order(loader_class):

@@ -54,12 +54,9 @@ def test_a_shuffled_epoch_goes_on_in_its_order(make, steps):
     assert resumed(lambda: make(shuffle=True), state)[0] == rest[0]
 
 
-@pytest.mark.parametrize("steps", [1, 2, 5])
+@pytest.mark.parametrize("steps", [0, 1, 2, 5])
 def test_the_epochs_after_a_shuffled_one_follow(make, steps):
-    """Where the checkpoint holds the state of torch's generator as well, as checkpoints do.
-
-    Not without workers before the first step: the sampler has not drawn yet then (docs/migrate/torch.md).
-    """
+    """Where the checkpoint holds the state of torch's generator as well, as checkpoints do."""
     state, rest, generator = interrupted(lambda: make(shuffle=True), steps, epochs=3)
     loader = make(shuffle=True)
     torch.set_rng_state(generator)

@@ -1,12 +1,12 @@
 """Agendas: what there is to do, unit by unit, and where the consumer is in it. One for each kind of work.
 
 Imports what stands above the engine, and of the engine what it asks and what it delivers. What an agenda of files must
-find out with workers of their own (``surveys``) is given to it.
+find out with workers of their own (``surveys``) is given to it. That agenda, in ``chunks/``, is imported only by those
+who have files.
 """
 
-from stoker.agenda.agenda import Agenda, Unpacker
-from stoker.agenda.chunks import ChunkAgenda
+from stoker.agenda.agenda import Agenda, AgendaUnits, Progress, Unpacker
 from stoker.agenda.indexed import IndexedAgenda
 from stoker.agenda.items import ItemAgenda
 
-__all__ = ["Agenda", "ChunkAgenda", "IndexedAgenda", "ItemAgenda", "Unpacker"]
+__all__ = ["Agenda", "AgendaUnits", "IndexedAgenda", "ItemAgenda", "Progress", "Unpacker"]

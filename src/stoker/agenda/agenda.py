@@ -1,4 +1,4 @@
-"""The protocol of all agendas."""
+"""The protocol of all agendas, in three parts: for the engine, for the consumer, and for the session."""
 
 from __future__ import annotations
 
@@ -20,28 +20,92 @@ class Unpacker(Protocol):
         before that or after it."""
 
 
-class Agenda(Units, Protocol):
-    """What there is to do, and where the consumer is in it, which is what a checkpoint holds.
+class AgendaUnits(Units, Protocol):
+    """The units from where the agenda was last told to ``seek``, and what becomes of them on their way.
 
-    Who calls what: a session, in the consumer's thread, all that is here; whoever drives the engine what is in
-    ``Units``, and the unpacker. ``seek`` comes first, then the engine asks for ``runs``; the consumer takes batches,
-    and for each of them the session sets ``cursor`` to what ``after`` gives.
+    Called by whoever drives the engine; ``forget`` and ``raise_error`` by the consumer's thread.
     """
 
-    cursor: Any  # where the consumer is: a value, which nobody changes
-    is_counted: bool  # False: a worker must be asked for the dataset's length first, which ``set_length`` is told
+    def unpacker(self, take: Take, *, whole: bool) -> Unpacker | None:
+        """For the results, which ``take`` gives; None where each unit is one batch.
+
+        ``whole``: a delivery may have a whole unit, whose batches the consumer takes one by one.
+        """
+
+    def forget(self, delivery: Delivery) -> None:
+        """The consumer has it, and nobody will ask for it again."""
+
+    def raise_error(self) -> None:
+        """If units have ended with an error: it comes after all that came before it, once."""
+
+
+class Progress(Protocol):
+    """Where the consumer is, which is what a checkpoint holds. Called by the consumer's thread alone.
+
+    For each batch that it takes, ``cursor`` is set to what ``after`` gives.
+    """
+
+    cursor: Any  # a value, which nobody changes
+
+    @property
+    def epoch(self) -> int:
+        """The one that is being taken, or that comes next."""
 
     @property
     def what(self) -> str:
         """What is left out where it cannot be made: "sample", "item", "part" or "file"."""
 
+    def done(self) -> int | None:
+        """Batches of this epoch that the consumer has; None where nobody has counted them."""
+
+    def at_end(self) -> bool:
+        """Whether nothing of this epoch is left for the consumer."""
+
+    def after(self, delivery: Delivery) -> Any:
+        """The cursor once the consumer has this, too."""
+
+    def leave_out(self, count: int) -> Any:
+        """The cursor once so many of the batch that comes next were left out."""
+
+    def left_out(self) -> int:
+        """How many were left out in this epoch."""
+
+    def all_of(self, batch: Batch) -> Plan | Numbering:
+        """Of what these were left out: its ``share`` tells how many there are."""
+
+    def go_to(self, epoch: int) -> Any:
+        """The cursor at its beginning."""
+
+    def state(self, cursor: Any) -> dict[str, Any]:
+        """A cursor, as JSON can hold it."""
+
+    def from_state(self, state: dict[str, Any]) -> Any:
+        """And back.
+
+        Raises:
+            StateError: The state is damaged, or of another agenda.
+        """
+
+
+class Agenda(Protocol):
+    """What there is to do. Called by a session, in the consumer's thread.
+
+    ``units`` and ``progress`` stay the same objects for as long as it lives.
+    """
+
+    is_counted: bool  # False: a worker must be asked for the dataset's length first, which ``set_length`` is told
+
+    @property
+    def units(self) -> AgendaUnits:
+        """For the engine and the way out."""
+
+    @property
+    def progress(self) -> Progress:
+        """Where the consumer is."""
+
     @property
     def plan(self) -> Plan | Numbering:
         """What workers work by."""
-
-    @property
-    def epoch(self) -> int:
-        """The one that is being taken, or that comes next."""
 
     @property
     def shard(self) -> tuple[int, int]:
@@ -67,36 +131,6 @@ class Agenda(Units, Protocol):
             StateError: They cannot be had again.
         """
 
-    def unpacker(self, take: Take, *, whole: bool) -> Unpacker | None:
-        """For the units from the cursor on, which ``take`` gives; None where each is one batch.
-
-        ``whole``: a delivery may have a whole unit, whose batches the consumer takes one by one.
-        """
-
-    def at_end(self) -> bool:
-        """Whether nothing of this epoch is left for the consumer."""
-
-    def after(self, delivery: Delivery) -> Any:
-        """The cursor once the consumer has this, too."""
-
-    def leave_out(self, count: int) -> Any:
-        """The cursor once so many of the batch that comes next were left out."""
-
-    def left_out(self) -> int:
-        """How many were left out in this epoch."""
-
-    def all_of(self, batch: Batch) -> Plan | Numbering:
-        """Of what these were left out: its ``share`` tells how many there are."""
-
-    def forget(self, delivery: Delivery) -> None:
-        """The consumer has it, and nobody will ask for it again."""
-
-    def raise_error(self) -> None:
-        """If units have ended with an error: it comes after all that came before it, once."""
-
-    def go_to(self, epoch: int) -> Any:
-        """The cursor at its beginning."""
-
     def recount(self) -> bool:
         """Where an epoch begins, takes on the dataset's length as it is now. Whether that is another."""
 
@@ -104,16 +138,6 @@ class Agenda(Units, Protocol):
         """As an epoch begins: None, or, if what was prefetched of it is out of date, what brings the agenda up to date.
 
         To be called when nobody drives the engine.
-        """
-
-    def state(self, cursor: Any) -> dict[str, Any]:
-        """A cursor, as JSON can hold it."""
-
-    def from_state(self, state: dict[str, Any]) -> Any:
-        """And back.
-
-        Raises:
-            StateError: The state is damaged, or of another agenda.
         """
 
     def close(self) -> None:

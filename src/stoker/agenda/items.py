@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from types import GeneratorType
 from typing import Any
 
 from stoker.agenda.agenda import Take
+from stoker.agenda.planned_progress import PlannedProgress
 from stoker.agenda.pulling import Pulling
 from stoker.engine import Delivery
 from stoker.errors import StateError, add_note
 from stoker.interrupts import Hand, is_interrupt
-from stoker.plan import Batch, Cursor, Numbering, Run, from_state, to_state
+from stoker.plan import Batch, Cursor, Numbering, Run
 
 
-class ItemAgenda:
+class ItemUnits:
     """Numbers the items as it pulls them, and keeps each until the consumer has its result: a worker may die over it.
 
     Whoever is interrupted on the way to the consumer needs it again, too.
 
     Args:
         items: What to pull.
-        seed: Of all random numbers that are drawn over them.
         ahead: Pull not only when the consumer waits for the very next.
         worker_of: Says which worker alone may do an item; None: any may.
     """
 
-    what = "item"
-    is_counted = True
-    length, longest_run, epoch, shard = 0, 1, 0, (0, 1)
+    length, longest_run = 0, 1
 
-    def __init__(
-        self, items: Iterable[Any], *, seed: int, ahead: bool, worker_of: Callable[[Any], int] | None = None
-    ) -> None:
-        self.plan = Numbering(seed)
-        self.cursor = Cursor()
+    def __init__(self, items: Iterable[Any], *, ahead: bool, worker_of: Callable[[Any], int] | None) -> None:
         self._worker_of = worker_of
         self._ahead = ahead
         self.begin(items)
 
     def begin(self, items: Iterable[Any]) -> None:
         """From now on these items, from the first one on. Nothing is left of those that there were."""
-        self._items = items
+        self.items = items
         self._iterator: Iterator[Any] | None = None
         self._numbered: Iterator[tuple[int, Any]] = iter(())
         self._pulled = 0
@@ -60,23 +53,9 @@ class ItemAgenda:
     def interrupt(self, error: BaseException | None) -> None:
         self._pulling.interrupt = error
 
-    def set_shard(self, shard: tuple[int, int]) -> None:
-        raise NotImplementedError("a stream has no shards")
-
-    def set_length(self, length: int) -> None:
-        raise NotImplementedError("nobody knows how many items there are")
-
-    @property
-    def has_length(self) -> bool:
-        return isinstance(self._items, Sized)
-
-    def __len__(self) -> int:
-        if not isinstance(self._items, Sized):
-            raise TypeError("the items of this stream have no length, so it has none either")
-        return len(self._items)
-
-    def seek(self) -> None:
-        position, taken = self.cursor.position, self.cursor.taken
+    def seek(self, cursor: Cursor) -> None:
+        """See ``Agenda.seek``."""
+        position, taken = cursor.position, cursor.taken
         while self._pulled in self._kept:  # Ctrl-C came right after it
             self._pulled += 1
         self._kept = {n: item for n, item in self._kept.items() if n >= position and n not in taken}
@@ -107,44 +86,11 @@ class ItemAgenda:
     def name(self, run: Run) -> str:
         return f"item {run.position}"
 
-    def at_end(self) -> bool:
-        return False
-
-    def after(self, delivery: Delivery) -> Cursor:
-        return self.cursor.after(delivery.batch, self.plan)
-
-    def leave_out(self, count: int) -> Cursor:
-        return dataclasses.replace(self.cursor, skipped=self.cursor.skipped + count)
-
-    def left_out(self) -> int:
-        return self.cursor.skipped
-
-    def all_of(self, batch: Batch) -> Numbering:
-        return self.plan
-
     def forget(self, delivery: Delivery) -> None:
         self._kept.pop(delivery.batch.position, None)
 
     def raise_error(self) -> None:
         self._pulling.raise_error()
-
-    def go_to(self, epoch: int) -> Cursor:
-        return Cursor(epoch)
-
-    def recount(self) -> bool:
-        return False
-
-    def look(self) -> None:
-        return None
-
-    def state(self, cursor: Cursor) -> dict[str, Any]:
-        return to_state(cursor, self.plan)
-
-    def from_state(self, state: dict[str, Any]) -> Cursor:
-        return from_state(state, self.plan)
-
-    def close(self) -> None:
-        pass
 
     def _offer(self, hand: Hand[Run]) -> None:
         while hand.held is None and (self._next < self._pulled or self._pull()):  # it may have come just before
@@ -160,7 +106,7 @@ class ItemAgenda:
 
     def _pull(self) -> bool:
         if self._iterator is None:
-            iterator = iter(self._items)
+            iterator = iter(self.items)
             self._numbered = enumerate(iterator)
             self._iterator = iterator
         try:
@@ -184,13 +130,61 @@ class ItemAgenda:
         return True
 
     def _begin_anew(self, position: int) -> None:
-        anew = iter(self._items)
-        if anew is self._items or anew is self._iterator:
+        anew = iter(self.items)
+        if anew is self.items or anew is self._iterator:
             raise StateError(
                 f"item {position} is to come next, but {self._pulled} were pulled already, from an iterator that gives "
                 f"each once: make a new stream with new items, and load the state into that"
             )
         self._iterator, self._pulling.error, self._pulled, self._kept = None, None, 0, {}
+
+
+class ItemAgenda:
+    """The items of an iterable, numbered from 0 on. There is but one epoch of them.
+
+    Args:
+        items: What to pull.
+        seed: Of all random numbers that are drawn over them.
+        ahead: Pull not only when the consumer waits for the very next.
+        worker_of: Says which worker alone may do an item; None: any may.
+    """
+
+    is_counted = True
+    shard = (0, 1)
+
+    def __init__(
+        self, items: Iterable[Any], *, seed: int, ahead: bool, worker_of: Callable[[Any], int] | None = None
+    ) -> None:
+        self.plan = Numbering(seed)
+        self.units = ItemUnits(items, ahead=ahead, worker_of=worker_of)
+        self.progress = PlannedProgress(self.plan, "item")
+
+    def set_shard(self, shard: tuple[int, int]) -> None:
+        raise NotImplementedError("a stream has no shards")
+
+    def set_length(self, length: int) -> None:
+        raise NotImplementedError("nobody knows how many items there are")
+
+    @property
+    def has_length(self) -> bool:
+        return isinstance(self.units.items, Sized)
+
+    def __len__(self) -> int:
+        if not isinstance(self.units.items, Sized):
+            raise TypeError("the items of this stream have no length, so it has none either")
+        return len(self.units.items)
+
+    def seek(self) -> None:
+        self.units.seek(self.progress.cursor)
+
+    def recount(self) -> bool:
+        return False
+
+    def look(self) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
 
 
 def _has_ended(iterator: Iterator[Any] | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import dataclasses
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +12,10 @@ from rich.box import HEAVY_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from stoker.cli.terminal import printable, progress_of_bytes
+from stoker.cli.terminal import INTERRUPTED, add_json, examples, failed, print_json, printable, progress_of_bytes
 from stoker.errors import CacheError
 from stoker.stores.cache_inventory import Findings, GenerationInfo, about, list_generations, remove, verify
 
-_INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
 _WIDE = 200  # columns of a file or pipe, where no line is to be broken
 _LISTED = 20  # damaged samples that are named
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -27,6 +26,7 @@ def register(subparsers: Any) -> None:
         "cache",
         help="list, check or remove a cache on disk",
         description="Exit code 2: it is no cache, or cannot be read or removed.",
+        **examples("stoker cache ls path/to/cache", "stoker cache verify path/to/cache --json"),
     )
     commands = parser.add_subparsers(title="commands", metavar="command", required=True)
     _add(commands, "ls", _list, "list the dataset of the cache, its generations, and how full and large they are")
@@ -36,8 +36,10 @@ def register(subparsers: Any) -> None:
 
 
 def _add(commands: Any, name: str, do: Any, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    example = examples(f"stoker cache {name} path/to/cache")
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary, **example)
     parser.add_argument("path", metavar="PATH", help="the folder that was passed to stoker.Cache")
+    add_json(parser)
     parser.set_defaults(run=run, do=do)
     return parser
 
@@ -51,14 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
         code: int = arguments.do(console, arguments)
         return code
     except (CacheError, OSError) as error:
-        print(f"stoker cache: error: {printable(str(error))}", file=sys.stderr)
-        return 2
+        return failed("cache", error)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
 
 
 def _list(console: Console, arguments: argparse.Namespace) -> int:
     whose, generations = about(arguments.path), list_generations(arguments.path)
+    if arguments.json:
+        own = {"dataset": whose.dataset, "version": whose.version, "codec": whose.codec}
+        print_json(own | {"generations": [{"name": one.name} | dataclasses.asdict(one) for one in generations]})
+        return 0
     for name, value in (("dataset", whose.dataset), ("version", whose.version or "none"), ("codec", whose.codec)):
         console.print(f"{name:8} {printable(value)}")
     if not generations:
@@ -84,7 +89,7 @@ def _figures(one: GenerationInfo) -> tuple[str, str, str, str]:
 def _verify(console: Console, arguments: argparse.Namespace) -> int:
     about(arguments.path)
     generations = list_generations(arguments.path)
-    findings = []
+    findings: list[Findings] = []
     with progress_of_bytes(console) as progress:
         task = progress.add_task("", total=sum(one.nbytes for one in generations))
         done = 0
@@ -92,11 +97,16 @@ def _verify(console: Console, arguments: argparse.Namespace) -> int:
             progress.update(task, description=printable(one.name), completed=done)
             findings.append(verify(one.path, lambda nbytes: progress.advance(task, nbytes)))
             done += one.nbytes
+    code = int(any(found.is_damaged for found in findings))
+    if arguments.json:
+        named = zip(generations, findings, strict=True)
+        print_json({"generations": [{"name": one.name} | dataclasses.asdict(found) for one, found in named]})
+        return code
     for one, found in zip(generations, findings, strict=True):
         console.print(f"{printable(one.name)}: {_told(found)}", style="red" if found.is_damaged else None)
     if not generations:
         console.print("no generation yet")
-    return int(any(found.is_damaged for found in findings))
+    return code
 
 
 def _told(found: Findings) -> str:
@@ -113,6 +123,9 @@ def _listed(indices: Sequence[int]) -> str:
 
 def _remove(console: Console, arguments: argparse.Namespace) -> int:
     freed, others = remove(arguments.path, force=arguments.force)
+    if arguments.json:
+        print_json({"removed": arguments.path, "bytes": freed, "left": list(others)})
+        return 0
     console.print(f"removed {printable(arguments.path)}: {freed:,} bytes freed")
     if others:
         shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")

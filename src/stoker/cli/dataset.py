@@ -44,28 +44,28 @@ def datasets(records: Sequence[QuarantinedSample], given: str | None, file: str)
     }
 
 
-def found(name: str) -> Any:
-    """What ``MODULE:NAME`` or ``PATH.py:NAME`` stands for."""
+def found(name: str, option: str = "--dataset ") -> Any:
+    """What ``MODULE:NAME`` or ``PATH.py:NAME`` stands for. ``option``: what the user passes it as, for messages."""
     where, _, attribute = name.rpartition(":")
     if not where or not attribute:
         raise CannotReplay(f"{name!r} is no name of a dataset: pass {_FORMS}")
     if where.endswith(".py") and not os.path.isfile(where):
         raise CannotReplay(f"there is no file {where} to get the dataset from")
-    module = _imported(where, attribute)
+    module = _imported(where, attribute, option)
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
-        raise CannotReplay(f"{where} has no {attribute}: pass --dataset {_FORMS}") from error
+        raise CannotReplay(f"{where} has no {attribute}: pass {option}{_FORMS}") from error
 
 
-def _imported(where: str, attribute: str) -> Any:
+def _imported(where: str, attribute: str, option: str) -> Any:
     try:
         return _module_of_file(where) if where.endswith(".py") else importlib.import_module(where)
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{where}.".startswith(f"{error.name}."):
             raise CannotReplay(
                 f"there is no module {error.name} to get the dataset {where}:{attribute} from. Run this in the folder "
-                f"that has it, set PYTHONPATH, or pass --dataset PATH.py:{attribute}"
+                f"that has it, set PYTHONPATH, or pass {option}PATH.py:{attribute}"
             ) from error
         raise CannotReplay(f"importing {where} failed:\n{story(error)}") from error
 

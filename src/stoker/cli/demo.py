@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import stoker
+from stoker.cli.terminal import add_json, examples, failed, positive, print_json
 
 if TYPE_CHECKING:  # they need scikit-learn, which a user of the library need not have
     from stoker.cli.classifier import Classifier
@@ -33,35 +35,35 @@ class Epoch:
 
 
 def register(subparsers: Any) -> None:
-    parser = subparsers.add_parser("demo", help="train a small classifier, with and without Stoker")
-    parser.add_argument("--epochs", type=_positive, default=4)
-    parser.add_argument("--workers", type=_positive, default=2, help="the number of worker processes")
-    parser.add_argument("--batch-size", type=_positive, default=64)
-    parser.add_argument("--samples", type=_positive, default=6000, help="the number of augmented digits in an epoch")
+    parser = subparsers.add_parser(
+        "demo",
+        help="train a small classifier, with and without Stoker",
+        **examples("stoker demo --epochs 2 --workers 2"),
+    )
+    parser.add_argument("--epochs", type=positive, default=4)
+    parser.add_argument("--workers", type=positive, default=2, help="the number of worker processes")
+    parser.add_argument("--batch-size", type=positive, default=64)
+    parser.add_argument("--samples", type=positive, default=6000, help="the number of augmented digits in an epoch")
+    parser.add_argument("--report", default="stoker-report.html", metavar="FILE", help="where to write the report")
+    add_json(parser)
     parser.set_defaults(run=run)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not positive")
-    return number
 
 
 def run(arguments: argparse.Namespace) -> int:
     """The whole demo; returns the exit code."""
-    console = Console(highlight=False, markup=False)
     if find_spec("sklearn") is None:
-        console.print('The demo trains on scikit-learn\'s digits: pip install "stoker[demo]"')
-        return 1
+        return failed("demo", 'it trains on scikit-learn\'s digits: pip install "stoker[demo]"', 1)
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
     with threadpool_limits(1):  # threads of the matrix library would fight the workers for the cores
-        _train_both_ways(console, arguments)
+        found = _train_both_ways(Console(highlight=False, markup=False, quiet=arguments.json), arguments)
+    if arguments.json:
+        print_json(found)
     return 0
 
 
-def _train_both_ways(console: Console, arguments: argparse.Namespace) -> None:
+def _train_both_ways(console: Console, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Also returns what it has printed."""
     from stoker.cli.digits import SIDE, load
 
     dataset, images, labels = load(arguments.samples)
@@ -74,12 +76,19 @@ def _train_both_ways(console: Console, arguments: argparse.Namespace) -> None:
         for number in range(1, epochs + 1):
             fed.append(_train(console, f"epoch {number}/{epochs}", model, loader, len(dataset)))
             console.print(f"  held-out accuracy {model.accuracy(images, labels):.1%}")
-        diagnosis = loader.stats().diagnosis
+        stats = loader.stats()
+        loader.report(arguments.report)
 
     batches = _plain_loop(dataset, batch_size)
     plain = [_train(console, "plain loop", _new_classifier(), batches, len(dataset))]
     console.print(_comparison(f"Stoker, {workers} workers", _pace(fed), _pace(plain)))
-    console.print(f"Diagnosis: {diagnosis}")
+    report = os.path.abspath(arguments.report)
+    console.print(f"Diagnosis: {stats.diagnosis}")
+    console.print(f"Report: {report} (open it in a browser)", soft_wrap=True)
+    accuracy = model.accuracy(images, labels)
+    paces = {"samples_per_second": _pace(fed), "plain_samples_per_second": _pace(plain)}
+    figures = {"epochs": [asdict(epoch) for epoch in fed], "accuracy": accuracy, **paces, "stats": stats.to_dict()}
+    return {**figures, "report": report}
 
 
 def _new_classifier() -> Classifier:

@@ -24,13 +24,13 @@ from rich.console import Console
 from stoker.cli.dataset import datasets
 from stoker.cli.frames import story, trimmed
 from stoker.cli.quarantine import CannotReplay, QuarantinedSample, read
+from stoker.cli.terminal import INTERRUPTED, add_json, examples, output, print_json
 from stoker.redaction import REDACTED, redacted_text
 from stoker.sources import Indexed
 from stoker.workers.failure import error_line
 from stoker.workers.randomness import BorrowedGenerators
 
 _STDERR = 2  # the descriptor: what a crash writes to, whatever sys.stderr is by then
-_INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
 _LISTED = 8  # samples that are named in a line
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # in the repr of many an object, and never the same
 
@@ -49,31 +49,40 @@ def register(subparsers: Any) -> None:
         "replay",
         help="make the samples of a quarantine file again",
         description="The exit code is 0 if all samples work now.",
+        **examples("stoker replay quarantine.jsonl", "stoker replay quarantine.jsonl --index 17 --pdb"),
     )
     parser.add_argument("file", metavar="FILE", help='the file that a Loader with on_error="quarantine" has written')
     parser.add_argument(
         "--dataset", metavar="NAME", help="MODULE:NAME or PATH.py:NAME of the dataset, or of a function that makes it"
     )
-    parser.add_argument("--pdb", action="store_true", help="open the debugger where a sample fails; q skips it")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--pdb", action="store_true", help="open the debugger where a sample fails; q skips it")
+    add_json(form)
     parser.add_argument("--index", type=int, nargs="+", action="extend", metavar="I", help="make only these samples")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Replays the file; returns the exit code."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = output(quiet=arguments.json)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as ``python -m`` has it
     try:
         records = _wanted(read(arguments.file), arguments.index, arguments.file)
         if not records:
             console.print(f"{arguments.file} is empty: no sample has failed")
+            if arguments.json:
+                print_json({"samples": []})
             return 0
         opened = datasets(records, arguments.dataset, arguments.file)
     except CannotReplay as error:
         print(f"stoker replay: error: {_printable(str(error))}", file=sys.stderr)
         return 2
-    return Replay(console, opened, use_pdb=arguments.pdb).run(records)
+    replay = Replay(console, opened, use_pdb=arguments.pdb)
+    code = replay.run(records)
+    if arguments.json:
+        print_json({"samples": replay.results})
+    return code
 
 
 def _wanted(records: list[QuarantinedSample], indices: list[int] | None, file: str) -> list[QuarantinedSample]:
@@ -89,6 +98,7 @@ class Replay:
     """Makes samples and says what became of them."""
 
     def __init__(self, console: Console, opened: dict[str, Indexed], *, use_pdb: bool) -> None:
+        self.results: list[dict[str, Any]] = []  # as JSON can hold them
         self._console = console
         self._opened = opened
         self._use_pdb = use_pdb
@@ -107,7 +117,7 @@ class Replay:
                 break
         self._print(_summary(len(ordered), self._outcomes))
         if Outcome.STOPPED in self._outcomes:
-            return _INTERRUPTED
+            return INTERRUPTED
         return 1 if self._outcomes[Outcome.SAME] or self._outcomes[Outcome.OTHER] else 0
 
     def _warn(self, killers: Sequence[QuarantinedSample]) -> None:
@@ -125,6 +135,7 @@ class Replay:
         error = _made(self._opened[record.dataset_key], record)
         outcome = _outcome(error, record)
         self._outcomes[outcome] += 1
+        self.results.append(_result(outcome, error, record))
         self._print(f"{name}: {outcome.value[0]}{_details(outcome, error, record)}", style=outcome.value[2])
         if error is not None:
             self._print_traceback(error, record)
@@ -176,6 +187,13 @@ def _details(outcome: Outcome, error: BaseException | None, record: QuarantinedS
     if outcome is Outcome.OTHER and error is not None:
         return f": {error_line(error).partition(chr(10))[0]} (before: {before})"
     return f" (before: {before})" if record.killed_its_worker else ""
+
+
+def _result(outcome: Outcome, error: BaseException | None, record: QuarantinedSample) -> dict[str, Any]:
+    now = None if error is None else _printable(error_line(error))
+    frames = None if error is None else _printable(story(error))
+    own = {"index": record.index, "epoch": record.epoch, "outcome": outcome.name.lower()}
+    return own | {"error": now, "before": _printable(record.error), "traceback": frames}
 
 
 def _summary(samples: int, outcomes: Counter[Outcome]) -> str:

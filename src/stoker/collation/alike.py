@@ -29,10 +29,15 @@ _DTYPES: dict[type, np.dtype[Any]] = {
 }
 
 
+def all_are(cls: type, values: list[Any]) -> bool:
+    """Whether all are of just that class."""
+    return list(map(type, values)).count(cls) == len(values)  # in two thirds of the time of a set
+
+
 def columns_of(values: list[Any]) -> tuple[tuple[Any, ...], list[list[Any]]] | None:
     """The keys and the columns of containers of one class with the same keys."""
     cls = type(values[0])
-    if set(map(type, values)) != {cls}:
+    if not all_are(cls, values):
         return None
     if cls is dict:
         return _of_dicts(values)
@@ -66,10 +71,11 @@ def _of_sequences(values: list[Any]) -> tuple[tuple[Any, ...], list[list[Any]]] 
     return (keys, columns) if len(columns) == len(keys) else None
 
 
-def array_of(values: list[Any], kinds: set[type]) -> np.ndarray[Any, Any] | None:
+def array_of(values: list[Any]) -> np.ndarray[Any, Any] | None:
     """The array of numbers that are all of one class."""
-    dtype = _DTYPES.get(type(values[0])) if len(kinds) == 1 else None
-    if dtype is None:
+    cls = type(values[0])
+    dtype = _DTYPES.get(cls)
+    if dtype is None or not all_are(cls, values):
         return None
     try:
         return np.fromiter(values, dtype, len(values))

@@ -203,10 +203,10 @@ def _stacked_by_torch(values: list[Any], path: str, indices: Sequence[int]) -> A
 
 
 def _numbers(values: list[Any], path: str, indices: Sequence[int]) -> Any:
-    kinds = set(map(type, values))
-    quick = array_of(values, kinds)
+    quick = array_of(values)
     if quick is not None:
         return Whole(quick)
+    kinds = set(map(type, values))
     if not all(issubclass(kind, _NUMBERS) and not issubclass(kind, _TEXTS) for kind in kinds):
         raise mixed(values, path, indices)
     array = numbers_as_array(values, kinds, path, indices)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from stoker.collation.alike import array_of, columns_of
+from stoker.collation.alike import all_are, array_of, columns_of
 from stoker.collation.columns import Column, Columnar, Gathered, Objects, Stack, Taken, TensorStack, Tupled, Whole
 from stoker.collation.tensors import are_simple, is_plain_tensor, tensor_as_array, tensor_dtype
+from stoker.collation.tentative import Tentative
 from stoker.collation.tree import is_namedtuple
 
 # The dtypes that numpy and torch both have, by their names, which are the same.
@@ -31,8 +32,11 @@ class _Unlike(Exception):
     """Torch itself must collate these."""
 
 
-def like_torch(samples: Any) -> Any:
-    """One tree, whose leaves are columns that will be tensors; or, where torch had to do it, what torch gives."""
+def like_torch(samples: Any, otherwise: Callable[[], Any] | None = None) -> Any:
+    """One tree, whose leaves are columns that will be tensors; or, where torch had to do it, what torch gives.
+
+    ``otherwise``: gives what takes its place if torch will not stack the tensors. None: that they fit is checked first.
+    """
     from torch.utils.data import default_collate
 
     if not _is_torchs_own():
@@ -44,7 +48,11 @@ def like_torch(samples: Any) -> Any:
             return {key: _table_column(column, len(samples)) for key, column in samples.columns.items()}
         if not isinstance(samples, list) or not samples:
             raise _Unlike
-        return _collated(samples, Objects)
+        if otherwise is None:
+            return _collated(samples, Objects, None)
+        part = Tentative(otherwise)
+        part.tree = _collated(samples, Objects, part)
+        return part
     except _Unlike:
         return default_collate(samples if isinstance(samples, list | tuple) else list(samples))
 
@@ -69,41 +77,45 @@ def _is_torchs_own() -> bool:
     )
 
 
-def _collated(values: list[Any], texts: Callable[[list[Any]], Objects | Tupled]) -> Any:
+def _collated(values: list[Any], texts: Callable[[list[Any]], Objects | Tupled], part: Tentative | None) -> Any:
     """``texts``: what strings become, which depends on the container that they are in."""
     torch = sys.modules["torch"]
     first = values[0]
     cls = type(first)
-    kinds = set(map(type, values))
-    if len(kinds) != 1:
-        raise _Unlike
-    if cls is torch.Tensor:
-        return _tensors(values)
-    if cls is np.ndarray:
-        return _arrays(values)
-    if cls is str or cls is bytes:
-        return texts(values)
     if cls is dict or cls is tuple or cls is list or is_namedtuple(cls):
-        return _containers(cls, values)
-    array = None if cls is np.uint64 else array_of(values, kinds)  # of which torch makes no tensor
+        return _containers(cls, values, part)
+    if cls is torch.Tensor or cls is np.ndarray or cls is str or cls is bytes:
+        if not all_are(cls, values):
+            raise _Unlike
+        if cls is torch.Tensor:
+            return _tensors(values, part)
+        return _arrays(values) if cls is np.ndarray else texts(values)
+    array = None if cls is np.uint64 else array_of(values)  # of which torch makes no tensor
     if array is None:
         raise _Unlike
     return Whole(array, _COMMON[array.dtype])
 
 
-def _containers(cls: type, values: list[Any]) -> Any:
+def _containers(cls: type, values: list[Any], part: Tentative | None) -> Any:
     found = columns_of(values)
     if found is None:
         raise _Unlike
     keys, columns = found
     if cls is dict:
-        return {key: _collated(column, Objects) for key, column in zip(keys, columns, strict=True)}
-    collated = [_collated(column, Tupled) for column in columns]
+        return {key: _collated(column, Objects, part) for key, column in zip(keys, columns, strict=True)}
+    collated = [_collated(column, Tupled, part) for column in columns]
     return cls(*collated) if is_namedtuple(cls) else collated
 
 
-def _tensors(values: list[Any]) -> Column:
-    if not are_simple(values) or not values[0].is_contiguous():  # of which torch makes a batch in their format
+def _tensors(values: list[Any], part: Tentative | None) -> Column:
+    first = values[0]
+    if not first.is_contiguous():  # of which torch makes a batch in their format
+        raise _Unlike
+    if part is not None and first.ndim:  # torch finds out about the others when it stacks them
+        if not is_plain_tensor(first):
+            raise _Unlike
+        return TensorStack(values, part.give_way)
+    if not are_simple(values):
         raise _Unlike
     if len(set(map(sys.modules["torch"].Tensor.numel, values))) > 1:  # so that torch raises now, and not in a slot
         raise _Unlike
@@ -121,11 +133,11 @@ def _by_torch(values: list[Any]) -> Column:
 def _arrays(values: list[Any]) -> Column:
     first = values[0]
     name = _COMMON.get(first.dtype)
-    if name is None or any(array.dtype != first.dtype for array in values):
+    if name is None or [array.dtype for array in values].count(first.dtype) != len(values):
         raise _Unlike
     if [array.shape for array in values].count(first.shape) != len(values):
         raise _Unlike
-    return Stack(values, first.dtype, "sample", (), name)
+    return Stack(values, first.dtype, "sample", (), name, checked=True)
 
 
 def _gathered(tree: Any) -> Any:
@@ -143,4 +155,4 @@ def _table_column(column: Any, count: int) -> Any:
         return Whole(column, _COMMON[column.dtype])
     if type(column) is sys.modules["torch"].Tensor and column.ndim and is_plain_tensor(column):
         return Whole(tensor_as_array(column), tensor_dtype(column))
-    return _collated(column if type(column) is list else [column[nth] for nth in range(count)], Objects)
+    return _collated(column if type(column) is list else [column[nth] for nth in range(count)], Objects, None)

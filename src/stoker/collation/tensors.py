@@ -177,19 +177,26 @@ def dtype_name(tensor: Any) -> str:
 
 def array_as_tensor(array: np.ndarray[Any, Any], dtype: str) -> Any:
     """The array's own memory as a tensor. Imports torch: the sample held a tensor, so it is installed."""
+    wanted, axes, asks_for_gradients = _kind(dtype)
+    tensor = sys.modules["torch"].from_numpy(array)
+    if not array.size:
+        tensor = tensor.new_empty(array.shape)  # with the strides that torch has for it, and not numpy's
+    if tensor.dtype is not wanted:
+        tensor = tensor.view(wanted)
+    if axes:
+        tensor = tensor.permute(axes)
+    return tensor.requires_grad_() if asks_for_gradients else tensor
+
+
+@lru_cache(maxsize=256)
+def _kind(dtype: str) -> tuple[Any, tuple[int, ...], bool]:
+    """Torch's dtype, the order of the axes, if it is not that in memory, and whether it asks for gradients."""
     import torch
 
     name, *more = dtype.split(" ")
-    tensor = torch.from_numpy(array)
-    if not array.size:
-        tensor = tensor.new_empty(array.shape)  # with the strides that torch has for it, and not numpy's
-    wanted = getattr(torch, name)
-    tensor = tensor if tensor.dtype == wanted else tensor.view(wanted)
-    if not more:
-        return tensor
-    if more[-1].startswith(_AXES):
-        tensor = tensor.permute(*map(int, more[-1].removeprefix(_AXES).split(",")))
-    return tensor.requires_grad_() if more[0] == _GRAD else tensor
+    is_permuted = bool(more) and more[-1].startswith(_AXES)
+    axes = tuple(map(int, more[-1].removeprefix(_AXES).split(","))) if is_permuted else ()
+    return getattr(torch, name), axes, _GRAD in more
 
 
 def raw_value(value: Any, dtype: str) -> Any:

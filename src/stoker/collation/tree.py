@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from stoker.collation.tentative import Tentative
+
 _REMEMBERED = 1024  # classes that were looked at; a program may make new ones for ever
 
 
@@ -235,6 +237,8 @@ def flatten(tree: Any, cls_of: Callable[[Any], type | None] = container_class) -
 
 
 def _flatten_into(tree: Any, leaves: list[Any], cls_of: Callable[[Any], type | None]) -> Shape:
+    if type(tree) is Tentative:
+        tree = tree.tree
     cls = cls_of(tree)
     if cls is None:
         leaves.append(tree)
@@ -246,7 +250,8 @@ def _flatten_into(tree: Any, leaves: list[Any], cls_of: Callable[[Any], type | N
 def unflatten(shape: Shape, leaves: Iterator[Any]) -> Any:
     if shape is None:
         return next(leaves)
-    return build(shape.cls, shape.keys, [unflatten(child, leaves) for child in shape.children])
+    cls, keys, children = shape
+    return build(cls, keys, [next(leaves) if child is None else unflatten(child, leaves) for child in children])
 
 
 def map_leaves(fn: Callable[[Any], Any], tree: Any) -> Any:

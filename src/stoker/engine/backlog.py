@@ -27,6 +27,7 @@ class Backlog:
         self._order: deque[int] = deque()  # tickets, in the order of the plan
         self._ready: deque[int] = deque()  # out of order: finished tickets, as they came
         self._abandoned: dict[int, int] = {}  # tickets nobody waits for any more, with their slots
+        self._given_up = 0  # of the entries
 
     @property
     def first(self) -> int | None:
@@ -36,7 +37,12 @@ class Backlog:
     @property
     def has_given_up(self) -> bool:
         """Whether a batch was given up, and the consumer has not been told yet."""
-        return any(entry.given_up is not None for entry in self.entries.values())
+        return self._given_up > 0
+
+    @property
+    def oldest(self) -> int:
+        """The lowest ticket of all, or, if there is none, the next."""
+        return next(iter(self.entries), self.next_ticket)
 
     def add(self, run: Run) -> int:
         """A run is taken on, after all others. Its ticket."""
@@ -72,25 +78,18 @@ class Backlog:
     def give_up(self, ticket: int, given_up: Fail) -> None:
         """The consumer is told so in its turn."""
         self.entries[ticket].given_up = given_up
+        self._given_up += 1
         if not self._in_order:
             self._ready.append(ticket)
 
     def take_due(self) -> Entry | None:
         """Takes out the run whose turn it is, if it is finished or given up."""
-        order = self._order
-        if self._in_order:
-            if order:
-                entry = self.entries[order[0]]
-                if entry.answer is not None or entry.given_up is not None:
-                    return self.entries.pop(order.popleft())
-        elif self._ready:
-            epoch = self.entries[order[0]].run.epoch  # the oldest that has any left
-            for ticket in self._ready:
-                if self.entries[ticket].run.epoch == epoch:
-                    self._ready.remove(ticket)
-                    order.remove(ticket)
-                    return self.entries.pop(ticket)
-        return None
+        ticket = self._due()
+        if ticket is None:
+            return None
+        entry = self.entries.pop(ticket)
+        self._given_up -= entry.given_up is not None
+        return entry
 
     def abandon(self, with_a_worker: set[int]) -> None:
         """Nobody waits for any of it. The slots of what is with a worker are free when that has answered."""
@@ -100,6 +99,7 @@ class Backlog:
             else:
                 self._slots.give_back(entry.slot)
         self.entries.clear()
+        self._given_up = 0
         self._order.clear()
         self._ready.clear()
 
@@ -114,6 +114,22 @@ class Backlog:
 
     def is_pinned(self, ticket: int) -> bool:
         return ticket in self.entries and self.entries[ticket].run.worker is not None
+
+    def _due(self) -> int | None:
+        order = self._order
+        if self._in_order:
+            if order:
+                entry = self.entries[order[0]]
+                if entry.answer is not None or entry.given_up is not None:
+                    return order.popleft()
+        elif self._ready:
+            epoch = self.entries[order[0]].run.epoch  # the oldest that has any left
+            for ticket in self._ready:
+                if self.entries[ticket].run.epoch == epoch:
+                    self._ready.remove(ticket)
+                    order.remove(ticket)
+                    return ticket
+        return None
 
     def _enter(self, run: Run) -> int:
         ticket = self.next_ticket

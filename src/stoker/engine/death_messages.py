@@ -18,7 +18,8 @@ def log_death(death: Death, over: str | None) -> None:
     """One line: who, while working on what, by which signal, probably why."""
     when = f"while working on {over}" if over else death.phase
     hung = f" Its stack:\n{death.stack}" if death.cause.startswith("a timeout") and death.stack else ""
-    log.warning("worker %d died by %s", death.worker, f"{_story(death, when)}. Restarting it.{hung}")
+    worker = f"worker {death.worker} ({death.where})" if death.where else f"worker {death.worker}"
+    log.warning("%s died by %s", worker, f"{_story(death, when)}. Restarting it.{hung}")
 
 
 def worker_died(fail: Fail, units: Units) -> WorkerDied:

@@ -29,8 +29,8 @@ class Delivery:
     """A batch for the consumer, or the error to raise in its place.
 
     ``samples``: how many it has; 0 if all were left out. ``made``: what the worker says of it. In nanoseconds: the
-    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge; what its worker did is in
-    ``made.timing``. ``ended``: there are no more.
+    consumer was blocked for it (``waited``), and it was ``moving`` through the bridge, until the time ``moved``; what
+    its worker did is in ``made.timing``. ``ended``: there are no more.
 
     It goes from hand to hand, and at each step notes what was done with it, so that whoever is interrupted can go on:
     ``is_moved`` through the bridge, ``is_noted`` in the figures, ``is_taken`` by the consumer.
@@ -50,6 +50,7 @@ class Delivery:
     waited: int = 0
     samples: int = 0
     moving: int = 0
+    moved: int = 0
     ended: bool = False
     is_moved: bool = False
     is_noted: bool = False

@@ -56,6 +56,8 @@ class Dispatch:
     def relieve(self, overtaken_by: int, out: list[Instruction]) -> None:
         """Takes back what waits behind a slow run, if more than so many others were taken on after it."""
         backlog = self._backlog
+        if backlog.next_ticket - backlog.oldest <= overtaken_by:
+            return  # as none of them can be
 
         def is_due(tickets: deque[int]) -> bool:
             is_overtaken = backlog.next_ticket - tickets[-1] > overtaken_by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from time import monotonic, perf_counter_ns
 
 from stoker.engine.delivery import Delivery
@@ -11,13 +12,14 @@ from stoker.engine.executor import Executor
 from stoker.engine.length_question import LengthQuestion
 from stoker.engine.machine import Machine
 from stoker.engine.messages import Asked, Released, Resumed, Sought
+from stoker.engine.pacing import Pacing
 from stoker.engine.tap import Tap
 from stoker.engine.units import Units
 from stoker.engine.usage import Usage
 from stoker.engine.watched_workers import WatchedWorkers
 from stoker.interrupts import Hand, is_interrupt, let_in, put_off
 from stoker.plan import Batch
-from stoker.workers import Backend, Transport
+from stoker.workers import Backend, Death, Transport
 
 _CAREFUL = 1000  # runs after an interrupt: being careful takes some ten microseconds each
 
@@ -33,6 +35,8 @@ class Driver:
         timeout: Seconds that a worker may take for a batch.
         deaths_allowed: Before the dataset is held to be unmakeable.
         leave_out: Batches that are given up count as left out, and are no errors.
+        pacing: How many batches there are in a run. None: one.
+        on_death: Is told of each worker that has died.
     """
 
     def __init__(
@@ -45,13 +49,17 @@ class Driver:
         timeout: float | None = None,
         deaths_allowed: int = 3,
         leave_out: bool = False,
+        pacing: Pacing | None = None,
+        on_death: Callable[[Death], object] | None = None,
     ) -> None:
         self._machine = machine
         self._transport = transport
         self._store = store
         self._workers = WatchedWorkers(backend, timeout)
         self.tap = Tap(machine)
-        self._executor = Executor(machine, self.tap, self._workers, transport, leave_out=leave_out)
+        pacing = pacing or Pacing(0.0, 0)
+        parts = machine, self.tap, self._workers, transport, pacing
+        self._executor = Executor(*parts, leave_out=leave_out, on_death=on_death)
         self._length = LengthQuestion(self._workers, deaths_allowed)
         self._interrupted = False  # until the next ``seek``,
         self._is_ending = False  # or for good

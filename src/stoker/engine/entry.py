@@ -26,6 +26,7 @@ class Entry:
     slot: int
     answer: Answer | None = None
     deaths: int = 0  # over this batch, since the last sample was found and left out
+    suspicions: int = 0  # deaths while it was with the worker, over it or for another reason
     losses: list[Loss] = field(default_factory=list)
     search: Search | None = None
     fruitless: int = 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from stoker.engine import death_messages
 from stoker.engine.delivery import Delivery
 from stoker.engine.handout import HandOut
 from stoker.engine.machine import Machine
 from stoker.engine.messages import (
+    Allowed,
+    Arrived,
     Deliver,
     Died,
     Ended,
@@ -17,6 +19,7 @@ from stoker.engine.messages import (
     Finish,
     Finished,
     Instruction,
+    Left,
     LogDeath,
     Offered,
     Paused,
@@ -31,7 +34,7 @@ from stoker.engine.units import Units
 from stoker.engine.watched_workers import WatchedWorkers
 from stoker.errors import ShippingError
 from stoker.plan import Run
-from stoker.workers import Answer, Death, Failed, Made, Request, Transport
+from stoker.workers import Allowance, Answer, Arrival, Death, Departure, Failed, Made, News, Request, Transport
 
 
 class Executor:
@@ -44,11 +47,21 @@ class Executor:
         tap: Of that machine.
         workers: That it has do things.
         transport: That their results come by.
+        pacing: How many batches there are in a run.
         leave_out: Batches that are given up count as left out, and are no errors.
+        on_death: Is told of each worker that has died.
     """
 
     def __init__(
-        self, machine: Machine, tap: Tap, workers: WatchedWorkers, transport: Transport, *, leave_out: bool
+        self,
+        machine: Machine,
+        tap: Tap,
+        workers: WatchedWorkers,
+        transport: Transport,
+        pacing: Pacing,
+        *,
+        leave_out: bool,
+        on_death: Callable[[Death], object] | None = None,
     ) -> None:
         self.units: Units | None = None
         self.handout = HandOut(transport)
@@ -60,7 +73,8 @@ class Executor:
         self._workers = workers
         self._transport = transport
         self._leave_out = leave_out
-        self._pacing = Pacing()
+        self._on_death = on_death
+        self._pacing = pacing
         self._runs: Iterator[Run | None] = iter(())  # what is still to be offered; None: not yet
 
     @property
@@ -78,15 +92,19 @@ class Executor:
         self.handout.clear()
         self.failure = None
 
-    def heard(self, news: list[Answer | Death]) -> None:
+    def heard(self, news: Sequence[News]) -> None:
         """Of workers."""
         for one in news:
             if isinstance(one, Answer):
                 self._note(one)
                 self.tell(Finished(one))
-            else:
+            elif isinstance(one, Death):
                 death = self._workers.judged(one)
+                if self._on_death is not None:
+                    self._on_death(death)
                 self.tell(Died(death, tuple(self._workers.unbegun(one.worker))))
+            else:
+                self.tell(_change(one))
 
     def tell(self, event: Event) -> None:
         """Has the machine decide, and then offers it as many runs as it wants."""
@@ -159,3 +177,9 @@ class Executor:
         if self._leave_out and fail.begun:
             return Delivery(batch, skipped=death_messages.whole_batch(fail, units))
         return Delivery(batch, error=death_messages.worker_died(fail, units))
+
+
+def _change(news: Arrival | Departure | Allowance) -> Arrived | Left | Allowed:
+    if isinstance(news, Arrival):
+        return Arrived(news.worker, news.node)
+    return Left(news.worker) if isinstance(news, Departure) else Allowed(news.times)

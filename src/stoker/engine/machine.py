@@ -15,6 +15,10 @@ that it never idles between two. A run that waits behind a slow one is recalled 
 worker idles and nothing new is to be had, or, where order does not matter, when a whole window of later runs has
 overtaken it.
 
+Where workers take long to come, as on other machines, each is announced (``Arrived``), and is sent nothing before that.
+While nobody is up, one run is taken on all the same: if nobody can come up at all, that is the one to fail. Where they
+come and go, the window follows: each one that is up has its ``share`` of it.
+
 A run may be pinned to one worker. It waits until that worker has room, while others pass it by as far as credit goes;
 it is never recalled, and if its worker dies, it is sent to the one that takes its place.
 """
@@ -27,6 +31,8 @@ from typing import Any
 from stoker.engine.backlog import Backlog
 from stoker.engine.dispatch import Dispatch
 from stoker.engine.messages import (
+    Allowed,
+    Arrived,
     Asked,
     Deliver,
     Died,
@@ -35,6 +41,7 @@ from stoker.engine.messages import (
     Finish,
     Finished,
     Instruction,
+    Left,
     LogDeath,
     Offered,
     Paused,
@@ -63,6 +70,8 @@ class Machine:
         deaths_allowed: After so many deaths over one batch it is given up, or searched.
         leave_out: Search it for the sample that kills, and leave that out.
         held_allowed: Slots that the consumer may hold before it gets copies. May be changed at any time.
+        announced: Workers are sent nothing before they ``Arrived``; else they are taken to be up from the start.
+        share: Runs of the window for each worker that is up, where workers come and go. None: the window stays.
     """
 
     def __init__(
@@ -75,25 +84,31 @@ class Machine:
         deaths_allowed: int = 3,
         leave_out: bool = False,
         held_allowed: int = 2**62,
+        announced: bool = False,
+        share: int | None = None,
     ) -> None:
         self.held_allowed = held_allowed
         self._window = window
+        self._share, self._times = share, 1
         self._in_order = in_order
         self._slots = SlotPool()
         self._backlog = Backlog(self._slots, in_order=in_order)
-        self._roster = Roster(workers, depth)
+        self._roster = Roster(workers, depth, announced=announced)
         self._dispatch = Dispatch(self._backlog, self._roster)
         parts = self._backlog, self._dispatch, self._roster, self._slots
         self._recovery = Recovery(*parts, deaths_allowed=deaths_allowed, leave_out=leave_out)
         self.wants = False  # another run: there is credit, and a worker to send it to
         self.is_paused = False  # there may be credit, but the next run is slow to come: tell ``Resumed`` to go on
         self._exhausted = True
-        self._next_worker = 0  # that the run it wants will be sent to, unless it is pinned
+        self._next_worker: int | None = 0  # that the run it wants will be sent to, unless it is pinned or nobody is up
         self._asked = False
         self.handlers: dict[type, Callable[[Any], list[Instruction]]] = {
             Asked: self._on_asked,
             Finished: self._on_finished,
             Died: self._on_died,
+            Arrived: self._on_arrived,
+            Left: self._on_left,
+            Allowed: self._on_allowed,
             Released: self._on_released,
             Recalled: self._on_recalled,
             Sought: self._on_sought,
@@ -118,7 +133,13 @@ class Machine:
     @property
     def usage(self) -> Usage:
         return Usage(
-            len(self._backlog.entries), self._roster.busy(), self._slots.count, self._slots.held, self._recovery.deaths
+            len(self._backlog.entries),
+            self._roster.busy(),
+            self._slots.count,
+            self._slots.held,
+            self._recovery.deaths,
+            self._roster.nodes(),
+            None if self._share is None else self._roster.count_up(),
         )
 
     @property
@@ -146,7 +167,23 @@ class Machine:
 
     def _on_died(self, event: Died) -> list[Instruction]:
         blamed = self._recovery.died(event)
+        self._resize_window()
         return self._proceed([LogDeath(event.death, blamed), Spawn(event.death.worker)])
+
+    def _on_arrived(self, event: Arrived) -> list[Instruction]:
+        self._roster.arrived(event.worker, event.node)
+        self._resize_window()
+        return self._proceed([])
+
+    def _on_left(self, event: Left) -> list[Instruction]:
+        self._roster.left(event.worker)
+        self._resize_window()
+        return self._proceed([])
+
+    def _on_allowed(self, event: Allowed) -> list[Instruction]:
+        self._times = event.times
+        self._resize_window()
+        return self._proceed([])
 
     def _on_released(self, event: Released) -> list[Instruction]:
         self._slots.released(event.slot)
@@ -174,8 +211,10 @@ class Machine:
             raise BugError(f"{event.run} was offered, and there is no credit for it, or no worker to send it to")
         out: list[Instruction] = []
         ticket, pinned_to = self._backlog.add(event.run), event.run.worker
-        if pinned_to is None:
+        if pinned_to is None and self._next_worker is not None:
             self._dispatch.send(self._next_worker, ticket, out)
+        elif pinned_to is None:
+            self._dispatch.again.append(ticket)
         elif 0 <= pinned_to < len(self._roster):
             self._dispatch.line_of(ticket).append(ticket)
             self._dispatch.send_pinned(out)
@@ -198,6 +237,10 @@ class Machine:
 
     # What follows from them
 
+    def _resize_window(self) -> None:
+        if self._share is not None:
+            self._window = self._share * self._times * max(self._roster.count_up(), 1)
+
     def _proceed(self, out: list[Instruction]) -> list[Instruction]:
         """Delivers what is due, and sends what can be sent."""
         if self._asked:
@@ -213,7 +256,8 @@ class Machine:
         """Whether another run is wanted; if not, idle workers help out others, or there is nothing left to do."""
         number, entries = self._roster.least_busy(), self._backlog.entries
         has_credit = not (self._exhausted or self.is_paused) and len(entries) < self._window
-        if number is not None and has_credit and not self._dispatch.again:
+        can_be_sent = number is not None or not (entries or self._roster.is_anybody_up())
+        if can_be_sent and has_credit and not self._dispatch.again:
             self.wants, self._next_worker = True, number
             return
         self.wants = False

@@ -31,6 +31,28 @@ class Died:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """A worker is up, on that node. Where workers are announced, one is sent nothing before that."""
+
+    worker: int
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A worker is to be let go: it makes what it has, and is sent nothing until it has arrived again."""
+
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """So many times as many runs may be under way for each worker as at the start."""
+
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """The last array over a slot is gone: it may be used again."""
 
@@ -72,7 +94,21 @@ class Ended:
     """There are no more runs to offer."""
 
 
-Event = Asked | Finished | Died | Released | Recalled | Sought | Offered | Paused | Resumed | Ended
+Event = (
+    Asked
+    | Finished
+    | Died
+    | Arrived
+    | Left
+    | Allowed
+    | Released
+    | Recalled
+    | Sought
+    | Offered
+    | Paused
+    | Resumed
+    | Ended
+)
 
 # Instructions
 

@@ -9,6 +9,11 @@ from stoker.engine.roster import Roster
 from stoker.engine.slot_pool import SlotPool
 from stoker.plan import Run
 from stoker.workers import Death
+from stoker.workers.progress import AT_WORK
+
+# Deaths that may have had another reason, such as the loss of a node: more of them are held against a batch. Many nodes
+# may be lost within seconds, as those of a rack; but a batch that does it must not end one after the other.
+SUSPICIONS_ALLOWED = 10
 
 
 class Recovery:
@@ -51,6 +56,8 @@ class Recovery:
                 backlog.drop(ticket, may_still_write=begun and death.may_still_write)
             elif not begun:
                 lost.append(ticket)
+            elif death.place == AT_WORK:
+                lost.extend(self._suspected(ticket, death))
             else:
                 blamed = backlog.entries[ticket].run.split()[max(death.nth, 1) - 1]
                 lost.extend(self._blamed(ticket, death))
@@ -58,6 +65,14 @@ class Recovery:
         if len(event.unbegun) == len(tickets):
             self._note_futile_death(death)
         return blamed
+
+    def _suspected(self, ticket: int, death: Death) -> list[int]:
+        """The tickets to issue again in place of one over which its worker may have died, or for another reason."""
+        entry = self._backlog.entries[ticket]
+        if entry.run.size > 1:
+            return self._backlog.divide(ticket)
+        entry.suspicions += 1
+        return [ticket] if entry.suspicions <= SUSPICIONS_ALLOWED else self._blamed(ticket, death)
 
     def _blamed(self, ticket: int, death: Death) -> list[int]:
         """The tickets to issue again in place of one whose worker has died over it."""

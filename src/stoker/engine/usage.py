@@ -15,6 +15,8 @@ class Usage:
         slots: That there are, free ones included: memory is bounded by these.
         held: Slots that the consumer holds.
         deaths: Of workers, since the start.
+        nodes: Where each worker is; empty strings for this machine.
+        up: How many workers there are, where they come and go.
     """
 
     runs: int = 0
@@ -22,3 +24,5 @@ class Usage:
     slots: int = 0
     held: int = 0
     deaths: int = 0
+    nodes: tuple[str, ...] = ()
+    up: int | None = None

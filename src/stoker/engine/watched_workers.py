@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stoker.engine.deadlines import Deadlines
-from stoker.workers import Answer, Backend, Death, Request
+from stoker.workers import Backend, Death, News, Request
 
 
 class WatchedWorkers:
@@ -47,8 +47,8 @@ class WatchedWorkers:
             timeout = self._deadlines.within(timeout)
         self._backend.wait(timeout)
 
-    def news(self) -> list[Answer | Death]:
-        """What has come. Of each of these, ``answered`` or ``judged`` is to be told before anything is sent."""
+    def news(self) -> Sequence[News]:
+        """What has come. Of each answer and death, ``answered`` or ``judged`` is to be told before anything is sent."""
         return self._backend.news()
 
     def answered(self, worker: int) -> None:

@@ -8,6 +8,7 @@ from stoker.memory.codec import Decoder, Encoder, Packed
 from stoker.memory.descriptors import above_stdio, fill_stdio, is_open, pipe, reopened
 from stoker.memory.leases import Lease, Leases
 from stoker.memory.limits import limits_explained
+from stoker.memory.loose_arrays import LooseArrays
 from stoker.memory.mapping import MappedFile, Sharing, mappings_left
 from stoker.memory.segment import Segment
 from stoker.memory.slots import Slot, Slots
@@ -17,6 +18,7 @@ __all__ = [
     "Encoder",
     "Lease",
     "Leases",
+    "LooseArrays",
     "MappedFile",
     "Packed",
     "Segment",

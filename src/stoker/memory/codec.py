@@ -28,15 +28,18 @@ from stoker.collation.columns import (
     is_plain,
 )
 from stoker.collation.tensors import array_as_tensor, is_dense, is_tensor, laid_out, tensor_as_array
+from stoker.collation.tentative import Unfit
 from stoker.collation.tree import Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
 from stoker.memory.array_layout import lay_out
+from stoker.memory.loose_arrays import LooseArrays
 from stoker.memory.mapping import MappedFile
 from stoker.memory.rows import Dumped, cls_unless_plain_rows, cls_unless_rows, copied_rows
 from stoker.memory.slots import Slot
 
 _COLUMNS = {Pieces, Stack, Taken, TensorStack, Whole}
 _MANY = 256  # strings: fewer are as quickly pickled
+_LARGE = 2**14  # bytes, of a bytes object: a pickle would copy them twice more
 _PROTOCOL = 4  # of pickle. With 5, arrays in objects are read at two thirds of the speed where nothing is out of band.
 _REMEMBERED = 2**15  # leaves of all layouts kept by each side, some 10 MB; ragged data may have a new one every batch
 
@@ -86,6 +89,21 @@ class Texts(NamedTuple):
         return msgspec.msgpack.decode(aside[start : start + self.nbytes])
 
 
+class Blobs(NamedTuple):
+    """Large ``bytes``, of these sizes, which are written into the slot as they are, behind all that is pickled."""
+
+    before_end: int
+    sizes: tuple[int, ...]
+    is_list: bool
+
+    def read(self, aside: memoryview) -> Any:
+        start, found = len(aside) - self.before_end, []
+        for size in self.sizes:
+            found.append(bytes(aside[start : start + size]))
+            start += size
+        return found if self.is_list else found[0]
+
+
 class Encoder:
     """Writes batches into slots. ``shared``: the reader is in this process, so nothing need be pickled."""
 
@@ -95,16 +113,18 @@ class Encoder:
         self._layouts: dict[Any, tuple[Layout, bytes]] = {}
         self._leaves = 0  # in all of these
 
-    def encode(self, batch: Any, slot: Slot, offset: int = 0) -> Packed:
-        """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must."""
+    def encode(self, batch: Any, slot: Slot, offset: int = 0, loose: LooseArrays | None = None) -> Packed:
+        """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must. All but what ``loose`` takes."""
         leaves, tree = flatten(batch, self._cls_of)
         while True:
             try:
-                return self._encode(leaves, tree, slot, offset)
+                return self._encode(leaves, tree, slot, offset, loose)
             except Replaced as found:
                 leaves = [found.instead if leaf is found.column else leaf for leaf in leaves]
+            except Unfit:
+                leaves, tree = flatten(batch, self._cls_of)
 
-    def _encode(self, leaves: list[Any], tree: Shape, slot: Slot, offset: int) -> Packed:
+    def _encode(self, leaves: list[Any], tree: Shape, slot: Slot, offset: int, loose: LooseArrays | None) -> Packed:
         columns = [_as_column(leaf) for leaf in leaves]
         texts: list[bytes] = []
         aside = [self._beside(leaf, texts) for leaf, column in zip(leaves, columns, strict=True) if column is None]
@@ -114,8 +134,9 @@ class Encoder:
         end = offset + layout.nbytes
         buffer = slot.reserve(end + len(layout_bytes) + aside_bytes).buffer
         for column, leaf in zip(columns, layout.leaves, strict=True):
-            if column is not None and leaf is not None:
-                column.write(np.ndarray(leaf.shape, leaf.dtype, buffer, offset + leaf.offset))
+            if column is None or leaf is None or (loose is not None and loose.take(column, offset + leaf.offset)):
+                continue
+            column.write(np.ndarray(leaf.shape, leaf.dtype, buffer, offset + leaf.offset))
         if self._shared:
             return Packed(offset, layout.nbytes, 0, 0, (layout, aside))
         for part in (layout_bytes, *beside):
@@ -129,14 +150,25 @@ class Encoder:
             return self._listed(leaf.values, texts)
         if self._shared and type(leaf) is Tupled:
             return leaf.values
+        if type(leaf) is bytes and len(leaf) >= _LARGE and not self._shared:
+            return self._blobs([leaf], texts, is_list=False)
         if not self._shared or type(leaf) is not list:
             return leaf
         rows = copied_rows(leaf)
         return Dumped(dumps(leaf)) if rows is None else rows
 
-    def _listed(self, values: list[Any], texts: list[bytes]) -> list[Any] | Texts:
-        """The values, or the place of their text, which is added to ``texts``."""
-        if self._shared or len(values) < _MANY or set(map(type, values)) != {str}:
+    def _blobs(self, values: list[bytes], texts: list[bytes], *, is_list: bool) -> Blobs:
+        texts.extend(reversed(values))  # which is how they lie: the last one of them first
+        return Blobs(sum(map(len, texts)), tuple(map(len, values)), is_list)
+
+    def _listed(self, values: list[Any], texts: list[bytes]) -> list[Any] | Texts | Blobs:
+        """The values, or the place of their bytes, which are added to ``texts``."""
+        if self._shared or not values:
+            return values
+        if type(values[0]) is bytes and set(map(type, values)) == {bytes}:
+            is_large = sum(map(len, values)) >= _LARGE * len(values)
+            return self._blobs(values, texts, is_list=True) if is_large else values
+        if len(values) < _MANY or set(map(type, values)) != {str}:
             return values
         import msgspec.msgpack
 
@@ -178,7 +210,9 @@ class Decoder:
             aside = _load_aside(mapping.buffer[end : end + aside_bytes]) if aside_bytes else []
         if layout.tree is None and layout.leaves[0] is not None:
             return _view(layout.leaves[0], root)  # a bare array, the quickest of batches
-        return unflatten(layout.tree, _leaves(layout, root, iter(aside)))
+        others = iter(aside)
+        leaves = [next(others) if leaf is None else _view(leaf, root) for leaf in layout.leaves]
+        return unflatten(layout.tree, iter(leaves))
 
     def _layout(self, layout_bytes: bytes) -> Layout:
         layout = self._layouts.get(layout_bytes)
@@ -190,6 +224,9 @@ class Decoder:
                 self._leaves = 1 + len(layout.leaves)
             self._layouts[layout_bytes] = layout
         return layout
+
+
+_BEHIND = (Texts, Blobs)  # what is pickled
 
 
 def dumps(value: Any) -> bytes:
@@ -228,17 +265,10 @@ def _lay_out(tree: Shape, columns: list[Column | None]) -> Layout:
     return Layout(tree, tuple(leaves), end)
 
 
-def _leaves(layout: Layout, root: Array, aside: Iterator[Any]) -> Iterator[Any]:
-    for leaf in layout.leaves:
-        if leaf is None:
-            yield next(aside)
-            continue
-        yield _view(leaf, root)
-
-
 def _view(leaf: Leaf, root: Array) -> Any:
-    array: Array = np.ndarray(leaf.shape, leaf.dtype, root, leaf.offset)
-    return array_as_tensor(array, leaf.tensor) if leaf.tensor else array
+    dtype, shape, offset, tensor = leaf
+    array: Array = np.ndarray(shape, dtype, root, offset)
+    return array_as_tensor(array, tensor) if tensor else array
 
 
 def _dump_aside(aside: list[Any], layout: Layout) -> bytes:
@@ -249,7 +279,7 @@ def _dump_aside(aside: list[Any], layout: Layout) -> bytes:
 
 
 def _load_aside(aside: memoryview) -> list[Any]:
-    return [value.read(aside) if type(value) is Texts else value for value in pickle.loads(aside)]
+    return [value.read(aside) if type(value) in _BEHIND else value for value in pickle.loads(aside)]
 
 
 def _cannot_travel(aside: list[Any], layout: Layout) -> ShippingError:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from time import perf_counter_ns
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from stoker.engine import Usage
-from stoker.workers import Made
-
-_SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
-_MOST = 0.5  # of the time: what took more than this is what to talk about
-_NOTHING = Usage()  # is under way: it has not been started, or was closed
-_BRIEF_S = 0.5  # too short a time, beside the start-up, to tell who waits for whom
+from stoker.observe.diagnosis import diagnose
+from stoker.observe.processors import Processors
+from stoker.observe.recording import SlowBatch, Station
+from stoker.observe.setup import Setup
 
 
 @dataclass(frozen=True)
 class WorkerStats:
-    """What one worker has done, as far as its batches were delivered. Times are in seconds, as in ``Stats``."""
+    """What one worker has done, as far as its batches were delivered. Times are in seconds, as in ``Stats``.
+
+    ``calls``: samples that ``dataset[i]`` was called for; a store had the others. ``cpu``: processor time, of all its
+    threads where it is a process. ``node``: the machine of a Ray cluster that it is on, or was last known to be on;
+    empty for this machine.
+    """
 
     batches: int = 0
     samples: int = 0
     fetching: float = 0.0
     writing: float = 0.0
     idling: float = 0.0
+    transferring: float = 0.0
+    node: str = ""
+    calls: int = 0
+    cpu: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,13 +40,15 @@ class Stats:
         samples: Samples in them.
         skipped: Samples left out by ``on_error="skip"`` or ``"quarantine"``.
         nbytes: Bytes of arrays delivered.
-        workers: Number of workers; 0 inline.
+        workers: Number of workers, at this moment where they come and go; 0 inline.
         elapsed: From the first request for a batch to the last delivery.
         starting: Part of it until workers were up and the first batch was begun: processes, imports, the dataset.
         waited: Part of it in which the consumer was blocked, waiting for a batch; includes ``starting``.
         fetching: Spent in ``dataset[i]``, over all workers.
         writing: Spent collating and writing into slots, over all workers.
         idling: Spent waiting for a request, over all workers.
+        transferring: Spent by batches on their way here from workers on Ray, over all workers: in the object store, in
+            the network, and being copied. 0 for workers of this machine.
         moving: Spent in ``to`` and on the way to the device; ahead of the consumer where there is a device.
         by_worker: The same, worker by worker.
         units_under_way: Units of work (batches, a few small ones together, or items) that workers have or have done,
@@ -49,6 +57,16 @@ class Stats:
         slots: Blocks of shared memory, each of which holds the batches of one unit; free ones included.
         slots_held: Those that the consumer holds, with a batch or a part of it.
         deaths: Workers that died and were replaced, since they were started.
+        calls: Samples that ``dataset[i]`` was called for; a cache or rotation had the others.
+        cpu: Processor time that workers took, over all of them.
+        waiting: Part of ``elapsed`` that the consumer spent in ``next()``: ``waited``, opening batches and, where there
+            is no device, ``moving``.
+        stations: The places where time goes, by name: how long each batch took there, and how much of that passed
+            while the consumer waited. See ``Station``.
+        slowest: The batches that took longest to make.
+        slots_made: The most slots that there were at any time.
+        setup: How the loader was told to work.
+        processors: What the operating system says of cores, and of who waited for one.
     """
 
     batches: int
@@ -69,6 +87,31 @@ class Stats:
     slots: int = 0
     slots_held: int = 0
     deaths: int = 0
+    transferring: float = 0.0
+    calls: int = 0
+    cpu: float = 0.0
+    waiting: float = 0.0
+    stations: dict[str, Station] = field(default_factory=dict)
+    slowest: tuple[SlowBatch, ...] = ()
+    slots_made: int = 0
+    setup: Setup = field(default_factory=Setup)
+    processors: Processors = field(default_factory=Processors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, and the diagnosis, as JSON can hold it."""
+        return asdict(self) | {"samples_per_second": self.samples_per_second, "diagnosis": self.diagnosis}
+
+    def to_text(self) -> str:
+        """The sentence, and the table, as ``report()`` prints them."""
+        from stoker.observe.report import as_text
+
+        return as_text(self)
+
+    def report(self) -> None:
+        """Prints where the time went: the sentence first, then a table of stations and workers."""
+        from stoker.observe.report import show  # when used: rich takes longer to import than all of stoker
+
+        show(self)
 
     def __repr__(self) -> str:
         times = f"{self.elapsed:.3g} s, of which starting {self.starting:.3g} s and waited {self.waited:.3g} s"
@@ -84,127 +127,5 @@ class Stats:
 
     @property
     def diagnosis(self) -> str:
-        """One sentence: who waited for whom, and what would help."""
-        if not self.batches or not self.elapsed:
-            return "Nothing was delivered yet."
-        if not self.workers:
-            share = self.waited / self.elapsed
-            return f"There are no workers: the consumer made its batches itself, {share:.0%} of the time."
-        if self.starting > _MOST * self.elapsed and self.elapsed - self.starting < _BRIEF_S:
-            return (
-                f"Most of the time was start-up, {self.starting:.2g} of {self.elapsed:.2g} s: workers, imports and "
-                f"the dataset. A longer run tells who waits for whom; warm_up() starts the workers earlier."
-            )
-        return f"{self._of_the_rest}{self._start_up}"
-
-    @property
-    def _of_the_rest(self) -> str:
-        """Who waited for whom once workers were up."""
-        share = max(self.waited - self.starting, 0.0) / (self.elapsed - self.starting)
-        if share < _SMALL_SHARE:
-            return (
-                f"The consumer was kept fed: it waited {share:.0%} of the time "
-                f"and the workers idled {self._idle_share:.0%} of theirs."
-            )
-        busy, remedy = self._bottleneck
-        return f"The consumer waited for data {share:.0%} of the time; workers spent {busy}: {remedy}."
-
-    @property
-    def _start_up(self) -> str:
-        return f" Start-up took {self.starting:.2g} s more." if self.starting > _SMALL_SHARE * self.elapsed else ""
-
-    @property
-    def _idle_share(self) -> float:
-        return self.idling / max(self.idling + self.fetching + self.writing, 1e-9)
-
-    @property
-    def _bottleneck(self) -> tuple[str, str]:
-        busy = max(self.fetching + self.writing, 1e-9)
-        if self._idle_share > _MOST:
-            return f"{self._idle_share:.0%} of theirs idling", "bigger batches, or a bigger prefetch, would help"
-        if self.fetching >= self.writing:
-            return (
-                f"{self.fetching / busy:.0%} of their work in dataset[i]",
-                "more workers or a cheaper dataset would help",
-            )
-        return (
-            f"{self.writing / busy:.0%} of their work in collation",
-            "more workers or smaller samples would help",
-        )
-
-
-class Meter:
-    """Adds up what each delivery reports."""
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self.began = 0  # when the consumer asked for its first batch; 0: it has not
-        self._ended = 0
-        self._batches = self._samples = 0
-        self._skipped = self._nbytes = self._waited = self._moving = self._starting = 0
-        # For each worker: batches, samples, and nanoseconds of fetching, writing, idling.
-        self._by_worker = [[0] * 5 for _ in range(max(workers, 1))]
-
-    def begin(self) -> None:
-        """The consumer asks for its first batch."""
-        if not self.began:
-            self.began = perf_counter_ns()
-
-    def handed(self, samples: int) -> None:
-        """A batch of so many samples goes to the consumer."""
-        self._batches += 1
-        self._samples += samples
-        self._ended = perf_counter_ns()
-
-    def moved(self, nanoseconds: int) -> None:
-        """So long it took a batch to get through the bridge, if no worker's work is told with it."""
-        self._moving += nanoseconds
-
-    def delivered(self, made: Made, worker: int, waited: int, moving: int, handed: int = 0) -> None:
-        """A worker has made that: a batch, or what many are cut of. ``handed``: samples of it that go to the consumer
-        at once, in a batch."""
-        free, began, fetched, written = made.timing
-        own = self._by_worker[worker]
-        if not self._ended:  # the first batch: what it took beyond its own making was start-up
-            self._starting = max(waited - (written - began) - moving, 0) if self._workers else 0
-        own[0] += 1
-        own[1] += made.samples
-        own[2] += fetched - began
-        own[3] += written - fetched
-        own[4] += began - free
-        if handed:
-            self._batches += 1
-            self._samples += handed
-        self._nbytes += made.packed.nbytes
-        self._waited += waited
-        self._moving += moving
-        self._ended = perf_counter_ns()
-
-    def skipped(self, count: int) -> None:
-        self._skipped += count
-
-    def stats(self, usage: Usage = _NOTHING) -> Stats:
-        _, _, fetching, writing, idling = (sum(column) for column in zip(*self._by_worker, strict=True))
-        return Stats(
-            batches=self._batches,
-            samples=self._samples,
-            skipped=self._skipped,
-            nbytes=self._nbytes,
-            workers=self._workers,
-            elapsed=max(self._ended - self.began, 0) / 1e9,
-            starting=self._starting / 1e9,
-            waited=self._waited / 1e9,
-            fetching=fetching / 1e9,
-            writing=writing / 1e9,
-            idling=idling / 1e9,
-            moving=self._moving / 1e9,
-            by_worker=tuple(
-                WorkerStats(batches, samples, *(spent / 1e9 for spent in times))
-                for batches, samples, *times in self._by_worker
-            ),
-            units_under_way=usage.runs,
-            workers_busy=usage.workers,
-            slots=usage.slots,
-            slots_held=usage.held,
-            deaths=usage.deaths,
-        )
+        """A sentence or two: who waited for whom, and what would help. ``stoker.diagnose`` gives its parts."""
+        return diagnose(self).sentence

@@ -2,5 +2,6 @@
 
 from stoker.sources.indexed import Fetched, Indexed, IndexedSource, SampleError
 from stoker.sources.items import ItemSource, Seeded, Work
+from stoker.sources.kinds import is_chunks
 
-__all__ = ["Fetched", "Indexed", "IndexedSource", "ItemSource", "SampleError", "Seeded", "Work"]
+__all__ = ["Fetched", "Indexed", "IndexedSource", "ItemSource", "SampleError", "Seeded", "Work", "is_chunks"]

@@ -43,7 +43,7 @@ class Keeping:
         """Samples that rotate at the same time; None: all."""
         return None if self.rotation is None else self.rotation.size
 
-    def opener(self, dataset: Any, ahead: int) -> OpenStore | None:
+    def opener(self, dataset: Any, ahead: int, usually_ahead: int) -> OpenStore | None:
         """What opens the store in a worker. ``ahead``: batches that may be under way, or ready.
 
         Raises:
@@ -55,20 +55,21 @@ class Keeping:
 
             folder = folder_of(self.cache, dataset)
             folder.check()
-            return functools.partial(open_cache, self.cache, folder, ahead)
+            # If more are, a run that ends may have to make samples again: that is better than to keep them for long.
+            return functools.partial(open_cache, self.cache, folder, usually_ahead)
         if self.rotation is not None:
             from stoker.stores.rotation_store import open_rotation
 
             return functools.partial(open_rotation, ahead)
         return None
 
-    def reopener(self, dataset: Any, ahead: int) -> OpenStore | None:
+    def reopener(self, dataset: Any, ahead: int, usually_ahead: int) -> OpenStore | None:
         """The same, for a dataset that has changed since.
 
         A cache knows it by the arguments of its constructor, and is refused if one of these has changed. What else has
         changed is not in the samples that are kept already.
         """
-        opener = self.opener(dataset, ahead)
+        opener = self.opener(dataset, ahead, usually_ahead)
         if self.cache is not None:
             log.warning(
                 "The dataset has changed since its samples were put into the cache %s, which stay as they are. Pass "

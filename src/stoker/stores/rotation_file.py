@@ -1,10 +1,7 @@
 """The samples that rotate: a file in memory, or without a name on disk, that all workers of a loader map.
 
-    | header | table: one entry a sample | table: one row a cell | free cells | cell | cell | ...
-
 A sample stands in a cell until it has been used as often as it shall be; then the next one takes the cell, so in the
-steady state no memory is taken or given back. A cell that is neither free nor read from is held by one worker; if that
-one dies, the next one to start frees it. Nothing here is read by a later run, so nothing is checksummed.
+steady state no memory is taken or given back. Nothing here is read by a later run, so nothing is checksummed.
 """
 
 from __future__ import annotations
@@ -17,35 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from stoker.memory import MappedFile, allocate, give_back, reopened
-from stoker.memory.array_layout import aligned
+from stoker.memory import reopened
 from stoker.stores.claims import CLAIMED, EMPTY, READY, Claimed, Claims
+from stoker.stores.descriptor import Descriptor
 from stoker.stores.membership import Membership
 from stoker.stores.record_codec import Overwritten, RecordDecoder, RecordEncoder, SampleRecord
-
-_PAGE = 4096
-_NOBODY = 2**32 - 1  # as the holder of a cell: it is not to be freed, as a thread may still write there
-_MAPPED_AHEAD = 2**26  # bytes at least, so that it need not be mapped again for each new cell
-
-_HEADER = np.dtype(
-    [("tail", "<u8"), ("cells", "<u8"), ("free", "<u8"), ("owners", "<u4"), ("serial", "<u8")], align=True
-)
-_CELL = np.dtype([("offset", "<u8"), ("capacity", "<u8"), ("holder", "<u4")], align=True)
-_ENTRY = np.dtype(
-    [
-        ("key", "<i8"),
-        ("state", "<u4"),
-        ("owner", "<u4"),
-        ("cell", "<u4"),
-        ("offset", "<u8"),
-        ("nbytes", "<u8"),
-        ("form", "<u8"),
-        ("aside", "<u8"),
-        ("used", "<u8"),
-        ("serial", "<u8"),  # no two samples are ever put under the same one
-    ],
-    align=True,  # so that no number is written in two steps
-)
+from stoker.stores.rotation_cells import ENTRY, Cells, Tables
 
 
 class RotationFile:
@@ -64,49 +38,26 @@ class RotationFile:
     ) -> None:
         self._encoder, self._decoder, self._no_room = encoder, decoder, no_room
         self._entry_count = entry_count
-        self._fd = reopened(file, os.O_RDWR)
+        self._file = Descriptor(reopened(file, os.O_RDWR))
         try:
-            self._member = Membership(self._fd)
+            self._member = Membership(self._file.number)
             with self._member.changing():
-                self._map_tables()
+                tables = Tables.of(self._file.number, entry_count)
+                self._header, self._entries = tables.header, tables.entries
+                self._cells = Cells(self._file, tables, self._member)
                 self._header["owners"] += 1
                 self._member.number = int(self._header["owners"])
-                self._free_what_the_dead_hold()
+                self._cells.release_what_the_dead_hold()
         except BaseException:
-            os.close(self._fd)
+            self._file.close()
             raise
-        self._memory: MappedFile | None = None
         self._claims = Claims(self._member, self._entries)
         self._spare: list[int] = []  # cells for what was claimed
         self._put: list[tuple[int, ...]] = []  # entries of what stands in cells and is not published yet
         self._read: dict[int, int] = {}  # what this batch has read from cells: key -> serial
 
-    def _map_tables(self) -> None:
-        starts = [_PAGE]
-        for item in (_ENTRY.itemsize, _CELL.itemsize, 4):
-            starts.append(aligned(starts[-1] + self._entry_count * item, _PAGE))
-        if os.fstat(self._fd).st_size < starts[-1]:  # none of it, or what there was room for
-            allocate(self._fd, 0, starts[-1])
-        buffer = MappedFile(self._fd, starts[-1]).buffer
-        self._header = np.ndarray((), _HEADER, buffer)
-        self._entries = np.ndarray(self._entry_count, _ENTRY, buffer, starts[0])
-        self._cells = np.ndarray(self._entry_count, _CELL, buffer, starts[1])
-        self._free = np.ndarray(self._entry_count, "<u4", buffer, starts[2])
-        if self._header["tail"] == 0:
-            self._entries["key"] = -1
-            self._header["tail"] = starts[-1]
-
-    def _free_what_the_dead_hold(self) -> None:
-        held = self._cells[: int(self._header["cells"])]["holder"]
-        for owner in set(held.tolist()) - {0, _NOBODY}:
-            if self._member.is_gone(owner):
-                for cell in np.flatnonzero(held == owner).tolist():
-                    self._push(cell)
-
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        self._file.close()
 
     def begin(self) -> None:
         """A new batch."""
@@ -118,7 +69,7 @@ class RotationFile:
             return {}
         rows, keys = rows[there], np.asarray(keys)[there].tolist()
         starts, sizes = rows["offset"].tolist(), rows["nbytes"].tolist()
-        buffer = self._mapped(max(map(operator.add, starts, sizes))).buffer
+        buffer = self._cells.memory(max(map(operator.add, starts, sizes))).buffer
         forms, asides = rows["form"].tolist(), rows["aside"].tolist()
         try:
             samples = self._decoder.samples(
@@ -155,11 +106,11 @@ class RotationFile:
         record = self._record(sample)
         nbytes = record.nbytes
         cell = self._spare.pop() if self._spare else None
-        if cell is None or self._cells["capacity"][cell] < nbytes:
+        if cell is None or not self._cells.has_room(cell, nbytes):
             cell = self._grown(nbytes, cell)
         if cell is not None:
-            offset = int(self._cells["offset"][cell])
-            record.write(self._mapped(offset + nbytes).buffer, offset)
+            offset = self._cells.offset(cell)
+            record.write(self._cells.memory(offset + nbytes).buffer, offset)
             self._put.append(
                 (key, CLAIMED, self._member.number, cell, offset, nbytes, record.number, record.aside, 0, 0)
             )
@@ -180,10 +131,10 @@ class RotationFile:
     def abandon(self) -> None:
         """From another thread, for a worker that is given up: it may still write into its cells, so they stay its own
         until it comes to return them."""
-        if self._fd < 0:
+        if not self._file.is_open:
             return
         with self._member.changing_from_another_thread():
-            self._cells["holder"][self._cells["holder"] == self._member.number] = _NOBODY
+            self._cells.abandon()
             self._claims.abandon()
         self._member.end()
 
@@ -197,10 +148,10 @@ class RotationFile:
         """What was put may be read now, but for what was taken away meanwhile."""
         if not self._put:
             return
-        rows = np.array(self._put, _ENTRY)
+        rows = np.array(self._put, ENTRY)
         with self._member.changing():
             held = self._claims.held(rows["key"])
-            self._cells["holder"][rows["cell"][held]] = 0
+            self._cells.hand_over(rows["cell"][held])
             rows["serial"] = np.arange(len(rows)) + self._header["serial"]
             self._header["serial"] += len(rows)
             self._claims.publish(rows["key"], rows, held)
@@ -213,7 +164,7 @@ class RotationFile:
         if cells:
             with self._member.changing():
                 for cell in cells:
-                    self._push(cell)
+                    self._cells.release(cell)
 
     def count(self, keys: Sequence[int], uses: Any, uses_in_all: Any) -> bool:
         """A batch has used these so often. False if a cell that it read from was another's by then."""
@@ -232,64 +183,17 @@ class RotationFile:
     def _claim(self, keys: Sequence[int]) -> Claimed:
         with self._member.changing():
             claimed = self._claims.claim(keys, evict=self._vacate)
-            self._spare = self._free_cells(len(self._claims))
+            self._spare = self._cells.take(len(self._claims))
         return claimed
-
-    def _free_cells(self, count: int) -> list[int]:
-        """Up to so many free cells, which are this worker's from now on."""
-        free = int(self._header["free"])
-        cells: list[int] = self._free[max(0, free - count) : free].tolist()
-        self._header["free"] = free - len(cells)
-        self._cells["holder"][cells] = self._member.number
-        return cells
 
     def _vacate(self, entry_id: int) -> None:
         self._entries["state"][entry_id] = EMPTY
-        self._push(int(self._entries["cell"][entry_id]))
-
-    def _push(self, cell: int) -> None:
-        """It is free. Whoever is killed in the middle of this loses a cell, and no more."""
-        count = int(self._header["free"])
-        self._cells["holder"][cell] = 0
-        self._free[count] = cell
-        self._header["free"] = count + 1
+        self._cells.release(int(self._entries["cell"][entry_id]))
 
     def _grown(self, nbytes: int, cell: int | None) -> int | None:
-        """A cell of that size: this one, which is too small, made anew; or a new one. None if there is no room."""
-        capacity = aligned(nbytes, _PAGE)
+        """A cell of that size, if there is room."""
         with self._member.changing():
-            if cell is None and self._header["cells"] < self._entry_count:
-                cell = int(self._header["cells"])
-                self._cells[cell] = 0, 0, self._member.number
-                self._header["cells"] += 1
-            if cell is None or not self._move(cell, capacity):
+            grown = self._cells.grown(nbytes, cell)
+            if grown is None:
                 self._no_room()
-                return None
-        return cell
-
-    def _move(self, cell: int, capacity: int) -> bool:
-        """Gives the cell so much new memory instead of what it had.
-
-        The order of steps is such that whoever is killed between two of them loses memory, but neither leaves a cell
-        whose memory was given back nor two cells with the same.
-        """
-        old, offset = int(self._cells["capacity"][cell]), int(self._header["tail"])
-        self._cells["capacity"][cell] = 0
-        give_back(self._fd, int(self._cells["offset"][cell]), old)
-        try:
-            allocate(self._fd, offset, capacity)
-        except MemoryError:
-            self._push(cell)
-            return False
-        self._header["tail"] = offset + capacity
-        self._cells["offset"][cell] = offset
-        self._cells["capacity"][cell] = capacity
-        return True
-
-    def _mapped(self, end: int) -> MappedFile:
-        """The file up to there and beyond: what is mapped past its end is there as soon as the file is."""
-        memory = self._memory
-        if memory is None or memory.size < end:
-            size = aligned(max(2 * end, _MAPPED_AHEAD), _PAGE)
-            memory = self._memory = MappedFile(self._fd, size, populate=False)
-        return memory
+        return grown

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stoker.plan.permutation import Positions
 from stoker.sources.chunks import Chunks, CountSamples
-from stoker.surveys.worker_map import WorkerMap
-from stoker.workers import Workers
+from stoker.surveys.worker_map import Crew, WorkerMap
 
 if TYPE_CHECKING:
     from stoker.sources.files.parts import Part, Parts
@@ -24,13 +22,12 @@ class Counting:
     Args:
         chunks: How to read them.
         leave_out: Those that cannot be read have none.
-        workers: Who reads them.
-        init: Called in each worker before all else.
+        crew: Who reads them.
     """
 
-    def __init__(self, chunks: Chunks, workers: Workers, init: Callable[[], object] | None, *, leave_out: bool) -> None:
+    def __init__(self, chunks: Chunks, crew: Crew, *, leave_out: bool) -> None:
         self._own_read = chunks.read is not None
-        self._map: WorkerMap[Any] = WorkerMap(CountSamples(chunks.read, leave_out), _TOGETHER, workers, init)
+        self._map: WorkerMap[Any] = WorkerMap(CountSamples(chunks.read, leave_out), _TOGETHER, crew)
 
     def of_parts(self, parts: Parts) -> Positions:
         """The number of samples of each part."""

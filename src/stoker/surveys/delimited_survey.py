@@ -5,7 +5,7 @@ spans of bytes ── quotes ──> where records begin ── parts ── typ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -16,8 +16,7 @@ from stoker.sources.files.cutting import UNREADABLE
 from stoker.sources.files.delimited import Inference, Scan, Span, agreed_types, as_text, cut_records, scanned
 from stoker.sources.files.parts import CannotCut, Cut, Part
 from stoker.sources.files.selection import Selection
-from stoker.surveys.worker_map import WorkerMap
-from stoker.workers import Workers
+from stoker.surveys.worker_map import Crew, WorkerMap
 
 _TOGETHER = 8  # spans or parts that a worker gets in one go
 
@@ -67,18 +66,15 @@ class DelimitedSurvey:
     Args:
         part_bytes: How large a part is.
         selection: Which columns are wanted, and which dtypes are known.
-        workers: Who reads them.
-        init: Called in each worker before all else.
+        crew: Who reads them.
     """
 
-    def __init__(
-        self, part_bytes: int, selection: Selection, workers: Workers, init: Callable[[], object] | None
-    ) -> None:
+    def __init__(self, part_bytes: int, selection: Selection, crew: Crew) -> None:
         self._part_bytes = part_bytes
         inference = Inference(selection)
         self._infers = inference.is_needed
         self._scan, self._infer, self._try = (
-            WorkerMap[list[Any]](work, _TOGETHER, workers, init)
+            WorkerMap[list[Any]](work, _TOGETHER, crew)
             for work in (_ScanSpans(), _InferTypes(inference), _TryTypes(inference))
         )
 

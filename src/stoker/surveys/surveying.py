@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stoker.sources.files.opening import ending
 from stoker.sources.files.selection import Selection
-from stoker.surveys.worker_map import WorkerMap
-from stoker.workers import Workers
+from stoker.surveys.worker_map import Crew, WorkerMap
 
 if TYPE_CHECKING:
     from stoker.sources.files.cutting import Cutting
@@ -29,20 +27,11 @@ class Surveying:
         own_read: Whether a function of the user's reads them.
         multiple: As ``Cutting`` has it.
         selection: Which columns are wanted, and of which dtypes.
-        workers: Who looks into them.
-        init: Called in each worker before all else.
+        crew: Who looks into them.
     """
 
-    def __init__(
-        self,
-        own_read: bool,
-        multiple: int,
-        selection: Selection,
-        workers: Workers,
-        init: Callable[[], object] | None,
-    ) -> None:
-        self._own_read, self._multiple, self._selection = own_read, multiple, selection
-        self._workers, self._init = workers, init
+    def __init__(self, own_read: bool, multiple: int, selection: Selection, crew: Crew) -> None:
+        self._own_read, self._multiple, self._selection, self._crew = own_read, multiple, selection, crew
         self._tables: WorkerMap[Any] | None = None
         self._delimited: DelimitedSurvey | None = None
 
@@ -75,7 +64,7 @@ class Surveying:
     def _of_tables(self, key: str, files: dict[int, tuple[str, int]], cutting: Cutting) -> dict[int, Cut | str]:
         from stoker.sources.files.cutting import Survey
 
-        self._tables = self._tables or WorkerMap(Survey(cutting), 1, self._workers, self._init)
+        self._tables = self._tables or WorkerMap(Survey(cutting), 1, self._crew)
         results = self._tables.results(key, list(files.values()).__getitem__, len(files), keep=_copied)
         return dict(zip(files, (cut for result in results for cut in result), strict=True))
 
@@ -84,8 +73,7 @@ class Surveying:
             return {}
         from stoker.surveys.delimited_survey import DelimitedSurvey
 
-        how = cutting.limits.part, self._selection, self._workers, self._init
-        self._delimited = self._delimited or DelimitedSurvey(*how)
+        self._delimited = self._delimited or DelimitedSurvey(cutting.limits.part, self._selection, self._crew)
         return self._delimited.cuts(key, files)
 
 

@@ -10,6 +10,7 @@ from stoker.plan.permutation import Positions
 from stoker.sources.chunks import Chunks
 from stoker.surveys.counting import Counting
 from stoker.surveys.surveying import Surveying
+from stoker.surveys.worker_map import Crew
 from stoker.workers import Workers
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ class Surveys:
         self, chunks: Chunks, plan: Plan, workers: Workers, init: Callable[[], object] | None, *, leave_out: bool
     ) -> None:
         multiple = 1 if chunks.across_chunks else plan.batch_size or 1
-        self._counting = Counting(chunks, workers, init, leave_out=leave_out)
-        self._surveying = Surveying(chunks.read is not None, multiple, chunks.selection, workers, init)
+        self._crew = Crew(workers, init)
+        self._counting = Counting(chunks, self._crew, leave_out=leave_out)
+        self._surveying = Surveying(chunks.read is not None, multiple, chunks.selection, self._crew)
 
     def parts(self, listing: Listing) -> Parts:
         return self._surveying.parts(listing)
@@ -45,5 +47,7 @@ class Surveys:
         return self._counting.of_files(parts)
 
     def close(self) -> None:
+        """For good. From any thread, and from a signal's handler."""
+        self._crew.is_closed = True
         self._counting.close()
         self._surveying.close()

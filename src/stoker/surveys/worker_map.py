@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from stoker.errors import ClosedError
 from stoker.streams import Stream, stream
 from stoker.workers import Workers
 
 T = TypeVar("T")
+
+
+@dataclass
+class Crew:
+    """Who does the surveys of one loader.
+
+    Args:
+        workers: As the loader has them.
+        init: Called in each worker before all else.
+        is_closed: The loader was closed, so nothing is begun any more.
+    """
+
+    workers: Workers
+    init: Callable[[], object] | None = None
+    is_closed: bool = False
 
 
 class WorkerMap(Generic[T]):
@@ -17,15 +34,11 @@ class WorkerMap(Generic[T]):
     Args:
         work: Gets a list of items, and gives a result.
         together: Items that a worker gets in one go.
-        workers: Who does it.
-        init: Called in each worker before all else.
+        crew: Who does it.
     """
 
-    def __init__(
-        self, work: Callable[[list[Any]], T], together: int, workers: Workers, init: Callable[[], object] | None
-    ) -> None:
-        self._work, self._together = work, together
-        self._workers, self._init = workers, init
+    def __init__(self, work: Callable[[list[Any]], T], together: int, crew: Crew) -> None:
+        self._work, self._together, self._crew = work, together, crew
         self._key = ""
         self._stream: Stream[Any] | None = None
         self._results: list[T] = []
@@ -38,15 +51,22 @@ class WorkerMap(Generic[T]):
             item: Gives the one with that number, of
             count: in all.
             keep: Makes a copy of a result, whose memory is wanted for others.
+
+        Raises:
+            ClosedError: It was closed, perhaps by another thread or a signal's handler.
         """
         if not count:
             return []
-        if self._stream is None or key != self._key:
+        running = self._stream
+        if running is None or key != self._key:
             self.close()
             some = _Some(item, count, self._together)
             self._key, self._results = key, []
-            self._stream = stream(self._work, some, workers=self._workers, init=self._init)
-        for result in self._stream:
+            self._stream = running = stream(self._work, some, workers=self._crew.workers, init=self._crew.init)
+        if self._crew.is_closed:  # whoever has closed it may have found no stream to close
+            self.close()
+            raise ClosedError("this loader was closed while its files were looked at: make a new one")
+        for result in running:
             self._results.append(keep(result))
         self.close()
         is_whole = len(self._results) == -(-count // self._together)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 from torch.utils.data import _DatasetKind
 
-import stoker
 from stoker.torch import draws
 from stoker.torch.progress import Progress, Snapshot
-from stoker.torch.sampling import Pass, is_stateful, may_draw
-from stoker.torch.states import SavedState
+from stoker.torch.sampling import Pass, is_stateful, may_draw, turn
+from stoker.torch.states import OtherWorkers, SavedState
 
 
 def begun(
@@ -29,39 +29,54 @@ def begun(
     own = {} if saved is None else saved.own
     for one, epoch in zip(_with_epochs(loader), own.get("sampler_epochs", ()), strict=False):
         one.set_epoch(epoch)
-    before = first_draws(loader) if saved is None else own.get("draws")
-    with draws.drawn_again(own.get("draws"), generators):
+    if saved is not None and saved.is_unbegun:
+        turn(sampler, saved.snapshot.sampler)
+    before = _first_draws(loader) if saved is None else own.get("draws")
+    recorded, is_ahead = own.get("draws"), saved is not None and saved.is_unbegun
+    if recorded is not None and is_ahead and draws.are_there(recorded):
+        draws.set_all(generators, recorded["generators"])
+        recorded = None
+    with draws.drawn_again(recorded, generators):
         begin()
         if own.get("drew_no_seed"):  # the epoch had begun with workers that were there, so as if this had not been
             draws.set_all(generators, own["draws"]["generators"])
             draws.set_shared(own["draws"])
             iterator._sampler_iter = iter(sampler)
         iterator._sampler_iter = Pass(sampler, iterator._sampler_iter)
-        if saved is not None:
-            if not saved.is_unbegun:
-                iterator._base_seed = own.get("base_seed", saved.main.get("_base_seed", iterator._base_seed))
-            iterator._IterableDataset_len_called = saved.main["_IterableDataset_len_called"]
-            if not is_iterable:
-                iterator._sampler_iter.load_state_dict(saved.snapshot.sampler)
-                if before is not None and not iterator._sampler_iter.has_state:
-                    iterator._sampler_iter.draw()
+        if saved is not None and not is_ahead:
+            _bring_to(iterator, saved, is_iterable=is_iterable)
+        if recorded is not None and not is_iterable and not iterator._sampler_iter.has_state:
+            iterator._sampler_iter.draw()
+    if recorded is not None and is_ahead:
+        draws.move_on()
+    snapshot = Snapshot() if saved is None or saved.turns_epoch else saved.snapshot
+    if iterator._sampler_iter.has_state and not snapshot.low:
+        snapshot = dataclasses.replace(snapshot, sampler=iterator._sampler_iter.state_dict())
     tells_state = is_iterable or is_stateful(loader.dataset) or iterator._sampler_iter.has_state
     return Progress(
         loader.num_workers,
         loader._epoch,
+        is_iterable,
         iterator._base_seed,
         iterator._shared_seed,
         iterator._IterableDataset_len_called,
         before,
         generators,
         (loader.snapshot_every_n_steps or 0) if tells_state and loader.num_workers else 1,
-        Snapshot() if saved is None else saved.snapshot,
+        snapshot,
         sampler_epochs=epochs_of(loader),
         drew_no_seed=not draws_seed or bool(own.get("drew_no_seed")),
     )
 
 
-def first_draws(loader: Any) -> dict[str, Any] | None:
+def _bring_to(iterator: Any, saved: SavedState, *, is_iterable: bool) -> None:
+    iterator._base_seed = saved.own.get("base_seed", saved.main.get("_base_seed", iterator._base_seed))
+    iterator._IterableDataset_len_called = saved.main["_IterableDataset_len_called"]
+    if not is_iterable:
+        iterator._sampler_iter.load_state_dict(saved.snapshot.sampler)
+
+
+def _first_draws(loader: Any) -> dict[str, Any] | None:
     """The random generators as they are before an epoch; None where the sampler does not draw from them."""
     is_iterable = loader._dataset_kind == _DatasetKind.Iterable
     return draws.captured(generators_of(loader)) if may_draw(loader._index_sampler) and not is_iterable else None
@@ -97,14 +112,15 @@ def _with_epochs(loader: Any) -> list[Any]:
 
 def _check_workers(saved: SavedState, loader: Any) -> None:
     is_iterable = loader._dataset_kind == _DatasetKind.Iterable
-    if saved.num_workers == loader.num_workers or not (is_iterable or saved.tells_datasets):
+    has_parts = (is_iterable and not saved.turns_epoch) or saved.tells_datasets
+    if saved.num_workers == loader.num_workers or not has_parts:
         return
     why = (
         "each worker reads a part of an iterable dataset"
         if is_iterable
         else "each worker's dataset has a state of its own"
     )
-    raise stoker.StateError(
+    raise OtherWorkers(
         f"the state is of num_workers={saved.num_workers}, and this DataLoader has num_workers={loader.num_workers}: "
         f"{why}, so pass num_workers={saved.num_workers}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import random
 from collections.abc import Iterator, Sequence
@@ -30,13 +31,14 @@ def captured(generators: Generators) -> dict[str, Any]:
 
 
 def packed(draws: dict[str, Any]) -> dict[str, Any]:
-    """The same, as ``torch.load`` reads it with ``weights_only=True``."""
+    """The same, as JSON and ``torch.load(weights_only=True)`` can hold it."""
     name, keys, *rest = draws["numpy"]
     version, words, gauss = draws["python"]
     return {
-        **draws,
-        "numpy": [name, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],
-        "python": [version, torch.tensor(words, dtype=torch.int64), gauss],
+        "torch": _text(draws["torch"].numpy()),
+        "numpy": [name, _text(np.asarray(keys, np.uint32)), *rest],
+        "python": [version, _text(np.asarray(words, np.uint32)), gauss],
+        "generators": [_text(state.numpy()) for state in draws["generators"]],
     }
 
 
@@ -44,10 +46,19 @@ def unpacked(draws: dict[str, Any]) -> dict[str, Any]:
     name, keys, *rest = draws["numpy"]
     version, words, gauss = draws["python"]
     return {
-        **draws,
-        "numpy": (name, keys.numpy().astype(np.uint32), *rest),
-        "python": (version, tuple(words.tolist()), gauss),
+        "torch": torch.from_numpy(_array(draws["torch"], np.uint8)),
+        "numpy": (name, _array(keys, np.uint32), *rest),
+        "python": (version, tuple(_array(words, np.uint32).tolist()), gauss),
+        "generators": [torch.from_numpy(_array(state, np.uint8)) for state in draws["generators"]],
     }
+
+
+def _text(array: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(array.tobytes()).decode("ascii")
+
+
+def _array(text: str, dtype: Any) -> np.ndarray[Any, Any]:
+    return np.frombuffer(bytearray(base64.b64decode(text, validate=True)), dtype)
 
 
 def current(generators: Generators) -> list[Any]:
@@ -82,6 +93,21 @@ def drawn_again(draws: dict[str, Any] | None, generators: Generators) -> Iterato
         set_shared(draws)
         set_all(generators, draws["generators"])
         yield
+
+
+def are_there(draws: dict[str, Any]) -> bool:
+    """Whether the shared generators are where they were when ``draws`` was captured."""
+    now = captured(())
+    return (
+        torch.equal(now["torch"], draws["torch"])
+        and now["python"] == draws["python"]
+        and all(np.array_equal(one, other) for one, other in zip(now["numpy"], draws["numpy"], strict=True))
+    )
+
+
+def move_on() -> None:
+    """After draws of others were used in place of its own: or the next epoch would draw what this one should have."""
+    torch.empty((), dtype=torch.int64).random_()
 
 
 def set_shared(draws: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from torch.utils.data import _DatasetKind
@@ -10,7 +11,8 @@ from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from stoker.torch import draws
 from stoker.torch.beginning import begun
-from stoker.torch.sampling import is_stateful
+from stoker.torch.sampling import draws_late, is_stateful
+from stoker.torch.seals import opened, sealed
 from stoker.torch.states import SavedState
 from stoker.torch.work import Task, dataset_state, seed_generators
 
@@ -19,54 +21,80 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
     """Torch's own, which also knows where it is."""
 
     def __init__(self, loader: Any, saved: SavedState | None) -> None:
-        state = {} if saved is None else saved.snapshot.workers.get(0, {})
+        state = {} if saved is None else opened(saved.snapshot.workers.get(0))
         if state.get("dataset_state") is not None and is_stateful(loader.dataset):
             loader.dataset.load_state_dict(state["dataset_state"])  # before it is asked for an iterator
+        if saved is not None and saved.turns_epoch:
+            _set_to_end(loader.dataset, state.get("fetcher_state"))
         self._seed = loader.seed
+        self._index: tuple[Any] | None = None  # of the batch that is being made
         begin = super().__init__
         self.progress = begun(self, loader, saved, lambda: begin(loader))
-        if saved is not None:
+        if saved is not None and not saved.turns_epoch:
             self._num_yielded = saved.snapshot.step
             if self._dataset_kind == _DatasetKind.Iterable:
-                self._bring_to(saved)
+                self._bring_to(saved.snapshot.step, state.get("fetcher_state"))
 
     def state_dict(self) -> dict[str, Any]:
         """Of the dataset as it is now."""
-        self.progress.workers[0] = dataset_state(self._dataset_kind, self._dataset_fetcher, self._dataset)
+        self.progress.workers[0] = sealed(dataset_state(self._dataset_kind, self._dataset_fetcher, self._dataset))
         if self._sampler_iter.has_state:
             self.progress.sampler_states[self.progress.low] = self._sampler_iter.state_dict()
-        self.progress.take_snapshot()
+        if not self._sampler_iter.pulled and draws_late(self._index_sampler):
+            return dataclasses.replace(
+                self.progress,
+                base_seed=None,
+                draws=draws.captured(self.progress.generators),
+                drew_no_seed=True,
+                snapshot=self.progress.current(),
+            ).state_dict()
         return self.progress.state_dict()
 
     def __next__(self) -> Any:
         try:
             return super().__next__()
         except StopIteration:
-            self.progress.finished = True
+            self.progress.finish(self._sampler_iter)
             raise
 
     def _next_data(self) -> Any:
-        while self._sampler_iter.pulled in self.progress.taken:  # saved by a loader whose batches came out of order
-            self._next_index()
-        data = super()._next_data() if self._seed is None else self._next_seeded(self._seed)
+        if self._index is None:
+            while self._sampler_iter.pulled in self.progress.taken:  # saved by a loader whose batches came out of order
+                self._next_index()
+            self._index = (self._next_index(),)
         number = self._sampler_iter.pulled - 1
+        try:
+            data = self._made(self._index[0], number)
+        except Exception:
+            self._index = None  # as in torch, whoever goes on gets the next; after Ctrl-C, the same
+            raise
         self.progress.took(Task(self.progress.epoch, number, None, 0, None, False, None), None)
+        self._index = None
         return data
 
-    def _next_seeded(self, seed: int) -> Any:
-        """With the random numbers that it would have in a worker; those of this process stay as they are."""
-        index = self._next_index()
-        with draws.kept():
-            seed_generators(seed, self.progress.epoch, self._sampler_iter.pulled - 1)
+    def _made(self, index: Any, number: int) -> Any:
+        if self._seed is None:
             data = self._dataset_fetcher.fetch(index)
+        else:  # with the random numbers that it would have in a worker; those of this process stay as they are
+            with draws.kept():
+                seed_generators(self._seed, self.progress.epoch, number)
+                data = self._dataset_fetcher.fetch(index)
         return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
-    def _bring_to(self, saved: SavedState) -> None:
-        fetcher, state = self._dataset_fetcher, saved.snapshot.workers.get(0, {}).get("fetcher_state")
+    def _bring_to(self, step: int, state: dict[str, Any] | None) -> None:
+        fetcher = self._dataset_fetcher
         if not is_stateful(self._dataset) and not is_stateful(fetcher.dataset_iter):
-            for _ in range(saved.snapshot.step):
+            for _ in range(step):
                 fetcher.fetch(self._next_index())
         elif state is not None:
             if state["dataset_iter_state"] is not None and is_stateful(fetcher.dataset_iter):
                 fetcher.dataset_iter.load_state_dict(state["dataset_iter_state"])
             fetcher.ended = state["fetcher_ended"]
+
+
+def _set_to_end(dataset: Any, state: dict[str, Any] | None) -> None:
+    """Of the epoch before: what its iterator did to it then, as far as that is in the state."""
+    if state is not None and state["dataset_iter_state"] is not None:
+        iterator = iter(dataset)
+        if is_stateful(iterator):
+            iterator.load_state_dict(state["dataset_iter_state"])

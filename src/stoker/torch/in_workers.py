@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-import os
+import re
+import signal
+import weakref
 from time import monotonic, sleep
 from typing import Any
 
-import torch
 from torch._utils import ExceptionWrapper
+from torch.autograd import profiler
 from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
@@ -16,13 +18,15 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_in
 import stoker
 from stoker.torch.beginning import begun
 from stoker.torch.pacing import most_at_a_time, next_size
-from stoker.torch.sampling import is_of_torch
+from stoker.torch.sampling import is_of_torch, is_stateful
 from stoker.torch.states import SavedState
 from stoker.torch.tasks import IterableTasks, MapTasks
 from stoker.torch.work import Bundle, Ended, Result, Task, Work
+from stoker.torch.worker_handles import WorkerHandle
+from stoker.torch.workers import workers_of
 
-_STARTS = {"fork": "fork", "spawn": "spawn", "forkserver": "nursery"}
 _DEATHS = 3  # over one batch, with recover=True
+_SIGNAL = re.compile(r"SIG\w+ \(-(\d+)\)")  # in what is said of a death
 _UP_S, _LOOK_AGAIN_S = 10.0, 0.002  # for workers to be up
 
 
@@ -42,13 +46,15 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
         is_iterable = self._dataset_kind == _DatasetKind.Iterable
         self._given = 0  # batches, and errors in their place, of this pass over the sampler
+        self._figures = loader._figures
         self._recovers, self._pids = loader.recover, set[int]()
-        self._is_pinned = is_iterable or (self._in_order and loader.seed is None)
+        self._greets = is_stateful(self._dataset)  # as torchdata does: what a worker's dataset is like at first
+        self._is_pinned = is_iterable or self._greets or (self._in_order and loader.seed is None)
         to_pass = 0 if saved is None else saved.steps
         if is_iterable and saved is not None and not saved.tells_datasets and not saved.own:
             to_pass += saved.snapshot.step  # torchdata's does not tell which worker has made how many
             self.progress = self.progress.anew()
-        self._tasks = self._new_tasks(saved)
+        self._tasks = self._new_tasks()
         self._done: dict[int, Any] = {}  # what has come, and was not settled yet
         self._arrived: Bundle | None = None  # and was not unpacked yet
         self._offered: tuple[Any, Task, Any] | None = None  # a batch that the consumer has not got yet
@@ -59,17 +65,23 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         self._stream: stoker.Stream[Bundle] | None = stoker.stream(
             self._work,
             self._tasks,
-            workers=stoker.Processes(self._num_workers, start=_start_method(loader)),
+            workers=workers_of(loader),
             prefetch=self._prefetch_factor,
             in_order=self._in_order,
             init=self._work.start,
             worker_of=_worker_of if self._is_pinned else None,
-            keep_workers=self._persistent_workers,
+            keep_workers=bool(self._persistent_workers),
             seed=None,
             timeout=self._timeout or None,
             max_deaths=_DEATHS if loader.recover else 1,
         )
+        title = f"DataLoader({type(loader.dataset).__name__}, batch_size={loader.batch_size})"
+        self._figures.follow(self._stream.observed, title)
+        loader._stream = weakref.ref(self._stream)
+        if loader._trace is not None and loader._trace.is_recording:
+            self._stream.trace(loader._trace)
         self._stream.warm_up()
+        self._hear_greetings()
         self._num_yielded = self.progress.yielded
         for _ in range(to_pass):
             next(self)
@@ -84,26 +96,32 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             sleep(_LOOK_AGAIN_S)
         return [] if self._stream is None else [WorkerHandle(pid) for pid in pids]
 
-    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+    def _reset(self, loader: Any, first_iter: bool = False, *, saved: SavedState | None = None) -> None:
         """Begins the next epoch with the same workers."""
         assert self._stream is not None
         begin = super()._reset
-        self.progress = begun(self, loader, None, lambda: begin(loader, first_iter), draws_seed=False)
-        self._tasks, self._done, self._given = self._new_tasks(None), {}, 0
+        self.progress = begun(self, loader, saved, lambda: begin(loader, first_iter), draws_seed=False)
+        self._tasks, self._done, self._given = self._new_tasks(), {}, 0
         self._arrived = self._offered = None
         self._keep_in_step(0)
+        self._work.epoch = loader._epoch
         self._work.states.clear()
         self._stream.restart(self._tasks)
         self._stream.warm_up()
+        self._hear_greetings()
 
     def __next__(self) -> Any:
         if self._offered is not None:  # and an interrupt came before the consumer had it
             self._count(*self._offered)
         else:
             try:
-                super().__next__()
+                if profiler._is_profiler_enabled or self._IterableDataset_len_called is not None:
+                    super().__next__()  # which has the profiler's span, and warns of a length that lies
+                else:
+                    self._next_data()
+                    self._num_yielded += 1
             except StopIteration:
-                self.progress.finished = True
+                self.progress.finish(self._sampler_iter)
                 raise
         assert self._offered is not None
         (data, _, _), self._offered = self._offered, None  # at once with giving it: no call in between
@@ -129,6 +147,24 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             self._count(*self._offered)
             return data
 
+    def _hear_greetings(self) -> None:
+        """Waits until each worker has answered, if they were greeted. Raises what keeps one from beginning."""
+        out, done = self._tasks.out, self._done
+        while greetings := [serial for serial in out if serial < 0]:
+            answered = [serial for serial in greetings if serial in done]
+            for serial in answered:
+                task, answer = out[serial], done[serial]
+                self._settle(task)
+                if isinstance(answer, ExceptionWrapper):
+                    self._shutdown_workers()
+                    answer.reraise()
+                assert task.worker is not None
+                self.progress.worker_began(task.worker, answer.state)
+                self._work.states[task.worker] = task.nth, answer.state
+            if not answered:
+                self._wait_for_bundle()
+                self._unpack_arrived()
+
     def _count(self, data: Any, task: Task, state: Any) -> None:
         """It counts as taken. May be done twice."""
         if state is not None and task.worker is not None:
@@ -145,26 +181,30 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         """The next task whose turn it is, and what became of it. The same until it is settled: Ctrl-C loses nothing."""
         out, done = self._tasks.out, self._done
         while True:
-            if self._arrived is not None:
-                self._unpack(self._arrived)
-                self._arrived = None
+            self._unpack_arrived()
             if done and (not self._in_order or next(iter(out)) in done):
                 serial = next(iter(out if self._in_order else done))
                 return out[serial], done[serial]
             self._wait_for_bundle()
 
-    def _unpack(self, bundle: Bundle) -> None:
+    def _unpack_arrived(self) -> None:
         """May be done twice."""
+        bundle = self._arrived
+        if bundle is None:
+            return
         tasks = self._tasks.bundles[bundle.serial]
         self._done.update((task.serial, result) for task, result in zip(tasks, bundle.results, strict=True))
-        if self._most > 1:
+        if self._most > 1 and bundle.serial >= 0:
             self._tasks.size = next_size(len(tasks), self._most, bundle.seconds, bundle.results[0])
+        self._arrived = None
 
     def _settle(self, task: Task) -> None:
         """Nobody will ask for it again."""
         self._tasks.settle(task)
         result = self._done.pop(task.serial, None)
-        self._given += result is not None and type(result) is not Ended
+        is_given = result is not None and type(result) is not Ended and task.serial >= 0
+        self._given += is_given
+        self._figures.batches += is_given
 
     def _wait_for_bundle(self) -> None:
         if self._stream is None:
@@ -214,7 +254,11 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
     def _told(self, error: stoker.WorkerDied) -> str:
         if self._timeout and "timeout" in str(error):
             return f"DataLoader timed out after {self._timeout} seconds"
-        return f"DataLoader worker (pid(s) {error.pid}) exited unexpectedly: {error}"
+        by_signal = _SIGNAL.search(str(error))
+        if by_signal is None:
+            return f"DataLoader worker (pid(s) {error.pid}) exited unexpectedly: {error}"
+        name = signal.strsignal(int(by_signal[1]))
+        return f"DataLoader worker (pid {error.pid}) is killed by signal: {name}. {error}"
 
     def _most_at_a_time(self, loader: Any) -> int:
         """More than one only where it is known what happens if a sampler is ahead."""
@@ -223,19 +267,22 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         is_iterable = self._dataset_kind == _DatasetKind.Iterable
         return most_at_a_time(None if is_iterable else len(self._index_sampler), self._num_workers)
 
-    def _new_tasks(self, saved: SavedState | None) -> MapTasks | IterableTasks:
+    def _new_tasks(self) -> MapTasks | IterableTasks:
         """What there is to do from where the consumer is."""
         if self._dataset_kind != _DatasetKind.Iterable:
-            return MapTasks(self._sampler_iter, self.progress, pinned=self._is_pinned)
-        made = self.progress.made if saved is not None and not saved.tells_datasets else {}
-        index = next(self._sampler_iter)
-        return IterableTasks(index, self.progress, made=[made.get(k, 0) for k in range(self._num_workers)])
+            return MapTasks(
+                self._sampler_iter,
+                self.progress,
+                pinned=self._is_pinned,
+                in_order=self._in_order,
+                greets=self._greets,
+            )
+        return IterableTasks(next(self._sampler_iter), self.progress, in_order=self._in_order, greets=self._greets)
 
     def _new_work(self, loader: Any, saved: SavedState | None) -> Work:
         init_fn = loader.worker_init_fn
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             init_fn = functools.partial(_sharding_worker_init_fn, init_fn, self._world_size, self._rank)
-        has_states = saved is not None and saved.tells_datasets
         return Work(
             self._dataset_kind,
             self._dataset,
@@ -247,7 +294,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             init_fn,
             self._num_workers,
             seed=loader.seed,
-            states={worker: (0, state) for worker, state in self.progress.workers.items()} if has_states else {},
+            epoch=loader._epoch,
+            states={} if saved is None or not saved.tells_datasets else saved.snapshot.states(),
         )
 
     def _shutdown_workers(self) -> None:
@@ -256,27 +304,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             stream.close()
 
 
-class WorkerHandle:
-    """A worker process, as far as code that looks at torch's workers needs it."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-
-    def is_alive(self) -> bool:
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
-
-
 def _worker_of(bundle: tuple[Task, ...]) -> int:
     worker = bundle[0].worker
     assert worker is not None
     return worker
-
-
-def _start_method(loader: Any) -> Any:
-    """What "forkserver" is in Python, the nursery is here."""
-    context = loader.multiprocessing_context or torch.multiprocessing
-    return _STARTS[context.get_start_method()]

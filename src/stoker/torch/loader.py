@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import torch.utils.data
+from torch.utils.data import _DatasetKind
 
+import stoker
 from stoker.torch import draws
-from stoker.torch.beginning import first_draws, generators_of
+from stoker.torch.beginning import generators_of
+from stoker.torch.figures import Figures
 from stoker.torch.in_process import InProcess
 from stoker.torch.in_workers import InWorkers
 from stoker.torch.progress import Progress, Snapshot
+from stoker.torch.sampling import state_before
+from stoker.torch.seals import sealed
 from stoker.torch.states import SavedState, read_state
+from stoker.torch.work import dataset_state
+from stoker.torch.workers import number_of
 
 T = TypeVar("T")
 
@@ -33,6 +43,8 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
             for any number of workers and after a worker was replaced. None: each worker is seeded once, as in torch.
         recover: True: a worker that is killed is replaced, and its batches are made again. False: a ``RuntimeError``,
             as in torch.
+        workers: ``stoker.Ray(n, ...)``: the workers are on a Ray cluster, and ``num_workers`` is their number. None:
+            ``num_workers`` processes on this machine.
 
     Example:
         >>> import torch
@@ -66,14 +78,21 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         snapshot_every_n_steps: int | None = 1,
         seed: int | None = None,
         recover: bool = True,
+        workers: stoker.Ray | None = None,
     ) -> None:
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self.seed = seed
         self.recover = recover
+        self.workers = workers
+        if workers is not None:
+            num_workers = number_of(workers, num_workers, multiprocessing_context)
         self._epoch = 0  # that comes next, or runs
         self._position: Progress | InProcess | None = None  # of the iterator that was made last
         self._saved: SavedState | None = None  # that the next iterator begins with
         self._loaded: dict[str, Any] | None = None  # the same as it was loaded
+        self._figures = Figures()
+        self._trace: stoker.Trace | None = None  # which each new iterator is added to
+        self._stream: weakref.ref[stoker.Stream[Any]] | None = None  # of the iterator that was made last
         super().__init__(
             dataset,
             batch_size,
@@ -131,24 +150,85 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
             self._saved, self._loaded = read_state(state), state
             self._epoch = self._saved.own.get("epoch", self._epoch)
 
+    def stats(self) -> stoker.Stats:
+        """Counts and times of the workers that run, or ran last, and a sentence that says who waited for whom.
+
+        ``samples`` are taken to be ``batch_size`` in each batch, and 0 where a ``batch_sampler`` chooses them. Small
+        batches that were made together are one unit of work at their stations. Without workers nothing is measured.
+        """
+        return self._figures.stats(self.batch_size)
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Says where the time went: the sentence of ``stats().diagnosis``, then tables of stations and workers.
+
+        It is about the workers of the last loop, or, with ``persistent_workers=True``, of all loops.
+
+        Args:
+            path: An HTML file to write it into, with pictures; it needs no network to be looked at, and one that is
+                there is replaced. None: it is printed.
+
+        Raises:
+            RuntimeError: No workers have worked yet, and a file is to be written.
+            OSError: The file cannot be written.
+        """
+        if path is None:
+            self.stats().report()
+        else:
+            self._figures.report(path)
+
+    def trace(self, path: str | os.PathLike[str]) -> stoker.Trace:
+        """Writes a trace of the running epoch's last batches for Perfetto; in a ``with`` statement, of all in it.
+
+        Quick batches are made several at a time, and are one span together. ``stoker.merge_traces`` puts it beside what
+        torch's profiler has exported, on one axis of time.
+
+        Raises:
+            OSError: The file cannot be written.
+            ValueError: There are no workers: num_workers=0.
+        """
+        if not self.num_workers:
+            raise ValueError("num_workers=0: torch's own loop makes the batches, and there is nothing to trace")
+        self._trace = trace = stoker.Trace(path)
+        stream = None if self._stream is None else self._stream()
+        if stream is not None:
+            stream.trace(trace)
+        trace.write()
+        return trace
+
     def _unbegun(self) -> Progress:
         """Where it is before the first loop, which is as it would be if it began now."""
-        before = first_draws(self)
-        return Progress(self.num_workers, self._epoch, None, None, None, before, generators_of(self), 1, Snapshot())
+        generators, is_iterable = generators_of(self), self._dataset_kind == _DatasetKind.Iterable
+        snapshot = Snapshot(sampler={} if is_iterable else state_before(self._index_sampler))
+        if not self.num_workers and not is_iterable:
+            snapshot.workers[0] = sealed(dataset_state(self._dataset_kind, None, self.dataset))
+        before = draws.captured(generators)
+        return Progress(self.num_workers, self._epoch, is_iterable, None, None, None, before, generators, 1, snapshot)
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies begin anew: an iterator cannot be copied."""
-        return {**vars(self), "_position": None, "_iterator": None}
+        fresh = {"_position": None, "_iterator": None, "_trace": None, "_stream": None, "_figures": Figures()}
+        return {**vars(self), **fresh}
 
     def _get_iterator(self) -> InProcess | InWorkers:
         saved, self._saved, self._loaded = self._saved, None, None
         if saved is not None and saved.finished:
-            draws.set_all(generators_of(self), saved.own.get("generators") or ())
-            self._epoch += 1
-            saved = None
-        elif saved is None and self._position is not None:
+            return self._turned(saved)
+        if saved is None and self._position is not None:
             self._epoch += 1
         if not self.num_workers:
             return InProcess(self, saved)
-        self.check_worker_number_rationality()
+        if self.workers is None:
+            self.check_worker_number_rationality()
         return InWorkers(self, saved)
+
+    def _turned(self, saved: SavedState) -> InProcess | InWorkers:
+        """The epoch after the one at whose end the state was saved."""
+        if self.num_workers and self.persistent_workers and saved.num_workers == self.num_workers:
+            iterator = InWorkers(self, saved)
+            deque(iterator, maxlen=0)  # so that workers come to the end as they have before
+            self._epoch += 1
+            iterator._reset(self, saved=saved.of_next_epoch(draws_seed=False))
+            return iterator
+        self._epoch += 1
+        turned = saved.of_next_epoch(draws_seed=True)
+        return InWorkers(self, turned) if self.num_workers else InProcess(self, turned)

@@ -6,8 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import stoker
 from stoker.torch.draws import Generators, current, set_all
 from stoker.torch.sampling import Pass
+
+_BRIEF_S = 1.0  # that interrupts wait for a sampler: who waits for one that hangs can still interrupt it
 
 
 class Lookahead:
@@ -17,6 +20,8 @@ class Lookahead:
     generators of the loader then is there for the next epoch to see, also if this one is broken off. So ``come_to``
     asks for as many as torch has asked for by then. Where more are wanted, for bundles, the generators are put back
     to where they were, and what was drawn shows when torch would have drawn it.
+
+    While the sampler is asked, interrupts are put off: one that comes up in a sampler that is a generator ends it.
 
     Args:
         indices: The pass.
@@ -31,10 +36,14 @@ class Lookahead:
         self._has_ended = False
         self._drawn: deque[tuple[int, list[Any]]] = deque()  # when so many are asked for, generators are there
 
-    def first(self) -> tuple[int, Any] | None:
-        """The next index with its number; None if there is none any more. The same until it is dropped."""
+    def first(self, wanted: int = 1) -> tuple[int, Any] | None:
+        """The next index with its number; None if there is none any more. The same until it is dropped.
+
+        ``wanted``: how many will be asked for, this one included.
+        """
         if not self._ready and not self._has_ended:
-            self._look_ahead()
+            with stoker.put_off(_BRIEF_S):
+                self._look_ahead(wanted)
         return (self._serial, self._ready[0]) if self._ready else None
 
     def drop(self, serial: int) -> None:
@@ -45,17 +54,23 @@ class Lookahead:
 
     def come_to(self, asked: int) -> None:
         """Asks for so many in all."""
-        while self._drawn and self._drawn[0][0] <= asked:
-            set_all(self._generators, self._drawn.popleft()[1])
-        while self._asked < asked and not self._has_ended:
-            self._ask()
+        if not self._drawn and (self._asked >= asked or self._has_ended):
+            return
+        with stoker.put_off(_BRIEF_S):
+            while self._drawn and self._drawn[0][0] <= asked:
+                set_all(self._generators, self._drawn.popleft()[1])
+            while self._asked < asked and not self._has_ended:
+                self._ask()
 
     @property
     def _asked(self) -> int:
         """Indices that were asked for, the one that there was none any more included."""
         return self._serial + len(self._ready) - self._start + self._has_ended
 
-    def _look_ahead(self) -> None:
+    def _look_ahead(self, wanted: int) -> None:
+        if not self._generators:
+            self._ask(wanted)
+            return
         seen = current(self._generators)
         if self._drawn:
             set_all(self._generators, self._drawn[-1][1])
@@ -66,11 +81,10 @@ class Lookahead:
             self._drawn.append((self._asked, after))
         set_all(self._generators, seen)
 
-    def _ask(self) -> None:
-        before = len(self._ready)
-        self._indices.pull_into(self._ready)
-        if len(self._ready) == before:
-            self._has_ended = True
-            return
+    def _ask(self, wanted: int = 1) -> None:
+        before, count = len(self._ready), 1 if self._indices.has_state else wanted
+        self._indices.pull_into(self._ready, count)
+        self._has_ended = len(self._ready) < before + count
         self._indices.pulled = self._serial + len(self._ready)
-        self._note(self._indices.pulled - 1)
+        if len(self._ready) > before:
+            self._note(self._indices.pulled - 1)

@@ -43,6 +43,11 @@ def may_draw(index_sampler: Any) -> bool:
     return type(inner) not in _WITHOUT_DRAWS
 
 
+def draws_late(index_sampler: Any) -> bool:
+    """Whether it draws nothing before it is asked for an index, as torch's own, which are generators."""
+    return type(index_sampler) in (BatchSampler, *_OF_TORCH)
+
+
 class Batches:
     """What iterating torch's ``BatchSampler`` over a sampler of the user's gives, with the state of that sampler."""
 
@@ -95,6 +100,7 @@ class Pass:
         if type(index_sampler) is BatchSampler and type(index_sampler.sampler) not in _OF_TORCH:
             self._iterator = Batches(index_sampler)  # the iterator of torch's has not begun yet
         self.pulled = 0
+        self._interrupt: str | None = None  # that has come up in the iterator
 
     @property
     def has_state(self) -> bool:
@@ -105,13 +111,39 @@ class Pass:
         return self
 
     def __next__(self) -> Any:
-        index = next(self._iterator)
+        try:
+            index = next(self._iterator)
+        except StopIteration:
+            self._check_whole()
+            raise
+        except BaseException as error:
+            self._note(error)
+            raise
         self.pulled += 1
         return index
 
-    def pull_into(self, found: deque[Any]) -> None:
-        """The same, in one call: no interrupt comes between asking for an index and having it."""
-        found.extend(islice(_continued(self._iterator), 1))
+    def pull_into(self, found: deque[Any], count: int) -> None:
+        """So many, if there are, in one call: no interrupt comes between asking for an index and having it."""
+        before = len(found)
+        try:
+            found.extend(islice(_continued(self._iterator), count))
+        except BaseException as error:
+            self._note(error)
+            raise
+        if len(found) == before:
+            self._check_whole()
+
+    def _note(self, error: BaseException) -> None:
+        if not isinstance(error, Exception):
+            self._interrupt = type(error).__name__
+
+    def _check_whole(self) -> None:
+        """Whoever goes on after an interrupt shall not take that for the end of the sampler."""
+        if self._interrupt is not None:
+            raise RuntimeError(
+                f"{self._interrupt} has ended the generator that is the sampler, after {self.pulled} indices, so the "
+                f"rest of the epoch is not known: begin the epoch anew, or load a state"
+            )
 
     def draw(self) -> None:
         """Has the sampler draw what it draws before its next index."""
@@ -140,6 +172,25 @@ class Pass:
                 self._iterator.load_state_dict(of_iterator)
             return
         skip(self._iterator, self.pulled)
+
+
+def state_before(index_sampler: Any) -> dict[str, Any]:
+    """What a pass over it would say before its first index, had it begun now."""
+    batches = type(index_sampler) is BatchSampler and type(index_sampler.sampler) not in _OF_TORCH
+    return {
+        "_index_sampler_state": state_of(index_sampler),
+        "_sampler_iter_state": Batches(index_sampler).state_dict() if batches else None,
+        "_sampler_iter_yielded": 0,
+    }
+
+
+def turn(index_sampler: Any, state: dict[str, Any]) -> None:
+    """Sets a sampler to where it was when an epoch had ended, so that the next one can begin."""
+    of_sampler, of_iterator = state.get("_index_sampler_state"), state.get("_sampler_iter_state")
+    if type(index_sampler) is BatchSampler and isinstance(of_iterator, dict):
+        index_sampler, of_sampler = index_sampler.sampler, of_iterator.get("sampler_state")
+    if of_sampler is not None and is_stateful(index_sampler):
+        index_sampler.load_state_dict(of_sampler)
 
 
 def skip(iterator: Iterator[Any], count: int) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import stoker
 from stoker.torch.draws import unpacked
 from stoker.torch.progress import FINISHED, OWN, Snapshot
+from stoker.torch.seals import opened, sealed
+
+
+class OtherWorkers(stoker.StateError, AssertionError):
+    """The state is of another number of workers, each of which had its own part. torchdata asserts that it is not."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,8 @@ class SavedState:
         num_workers: Of the loader that saved it.
         main: Its part about the sampler.
         own: What only our states have, if it is one.
+        is_unbegun: It was saved before the epoch began: not even the sampler had been asked for anything.
+        turns_epoch: What it says of datasets and samplers is from the end of the epoch before.
     """
 
     snapshot: Snapshot
@@ -29,16 +37,29 @@ class SavedState:
     num_workers: int
     main: dict[str, Any]
     own: dict[str, Any]
-
-    @property
-    def is_unbegun(self) -> bool:
-        """Whether it was saved before the first loop: not even the sampler had been asked for anything."""
-        return bool(self.own) and self.own["base_seed"] is None
+    is_unbegun: bool
+    turns_epoch: bool = False
 
     @property
     def tells_datasets(self) -> bool:
         """Whether it has the state of any dataset."""
-        return any(_tells(state) for state in self.snapshot.workers.values())
+        return any(_tells(opened(state)) for state in self.snapshot.workers.values())
+
+    def of_next_epoch(self, *, draws_seed: bool) -> SavedState:
+        """What the end of an epoch says of the next one; of datasets only where they are in this process."""
+        draws = self.own.get("next_draws")
+        return dataclasses.replace(
+            self,
+            snapshot=Snapshot(
+                sampler=self.own.get("next_sampler") or {},
+                workers={} if self.num_workers else self.snapshot.workers,
+            ),
+            steps=0,
+            finished=False,
+            own={"draws": draws, "drew_no_seed": not draws_seed} if draws else {},
+            is_unbegun=True,
+            turns_epoch=True,
+        )
 
 
 def read_state(state: dict[str, Any]) -> SavedState:
@@ -54,16 +75,17 @@ def read_state(state: dict[str, Any]) -> SavedState:
 
 def _read(state: dict[str, Any]) -> SavedState:
     own = dict(state.get(OWN) or {})
-    if own.get("draws"):
-        own["draws"] = unpacked(own["draws"])
+    for name in ("draws", "next_draws"):
+        if own.get(name):
+            own[name] = unpacked(own[name])
     if "_snapshot" in state:
         found = state["_snapshot"]
         main, step, last = found["_main_snapshot"], found["_snapshot_step"], found["_last_yielded_worker_id"]
         count, steps = main["_num_workers"], state["_steps_since_snapshot"]
-        workers = {k: found["_worker_snapshots"][f"worker_{k}"] for k in range(count)}
+        workers = {k: sealed(found["_worker_snapshots"][f"worker_{k}"]) for k in range(count)}
     else:
         main, step, last, count, steps = state, state["_num_yielded"], 0, 0, 0
-        workers = {0: {"fetcher_state": state["fetcher_state"], "dataset_state": state["dataset_state"]}}
+        workers = {0: sealed({"fetcher_state": state["fetcher_state"], "dataset_state": state["dataset_state"]})}
     snapshot = Snapshot(
         int(step),
         int(main["_sampler_iter_yielded"]),
@@ -74,7 +96,8 @@ def _read(state: dict[str, Any]) -> SavedState:
         frozenset(own.get("ended", ())),
         int(last),
     )
-    return SavedState(snapshot, int(steps), bool(state[FINISHED]), int(count), main, own)
+    is_unbegun = bool(own) and own["base_seed"] is None
+    return SavedState(snapshot, int(steps), bool(state[FINISHED]), int(count), main, own, is_unbegun)
 
 
 def _tells(state: dict[str, Any]) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from stoker.torch.lookahead import Lookahead
@@ -21,15 +23,18 @@ class Tasks:
     Args:
         progress: Of the consumer.
         width: How many tasks there are in a round: one for each worker, or just one where any worker may do it.
+        greets: Each worker is greeted first.
     """
 
-    def __init__(self, progress: Progress, width: int) -> None:
+    def __init__(self, progress: Progress, width: int, *, greets: bool) -> None:
         self._progress, self._width = progress, width
         self.out: dict[int, Task] = {}  # by serial number, in the order in which the consumer gets their results
         self.bundles: dict[int, tuple[Task, ...]] = {}  # in which these are, by the number of the first in each
         self.size = 1  # of a bundle
         self._pulled: list[Task] = []  # for the next bundles
-        self._ready: list[tuple[Task, ...]] = []
+        self._ready: list[tuple[Task, ...]] = [(task,) for task in _greetings(progress)] if greets else []
+        self.out.update((bundle[0].serial, bundle[0]) for bundle in self._ready)
+        self.bundles.update((bundle[0].serial, bundle) for bundle in self._ready)
         self._at = 0  # the next one of these
 
     def __iter__(self) -> Iterator[tuple[Task, ...]]:
@@ -49,7 +54,7 @@ class Tasks:
         """May be broken off, and is then done again."""
         # One at a time, nothing is asked of a sampler before there is a worker for it.
         wanted = self.size * self._width if self.size > 1 else 1
-        while len(self._pulled) < wanted and self._pull():
+        while len(self._pulled) < wanted and self._pull(wanted - len(self._pulled)):
             pass
         of_worker: dict[int | None, list[Task]] = {}
         for task in self._pulled:
@@ -60,22 +65,36 @@ class Tasks:
         self._ready, self._at, self._pulled = ready, 0, []  # at once
 
     @abstractmethod
-    def _pull(self) -> bool:
-        """Puts the next task behind those that were pulled. False if there is none any more."""
+    def _pull(self, wanted: int) -> bool:
+        """Puts the next task behind those that were pulled. False if there is none any more.
+
+        ``wanted``: how many will be asked for, this one included.
+        """
 
     def settle(self, task: Task) -> None:
         """Its result is not needed any more."""
         self.out.pop(task.serial, None)
         # Bundles come in the order of their first tasks, and a bundle is done with its last.
         for first, bundle in list(self.bundles.items()):
-            if any(one.serial in self.out for one in bundle):
+            if bundle[-1].serial in self.out:
                 break
             del self.bundles[first]
+
+    def _least_busy(self, workers: list[int], first: int) -> int:
+        """Of these workers, the one with the fewest tasks; of several, the one whose turn it is from ``first`` on."""
+        count = self._progress.num_workers
+        tasks = Counter(task.worker for task in chain(self.out.values(), self._pulled))
+        return min(workers, key=lambda worker: (tasks[worker], (worker - first) % count))
 
     def _wants_state(self) -> bool:
         """Whether a snapshot may be taken after the next task is done, or before each worker has done another."""
         every, ahead = self._progress.every, len(self.out) + self.size * self._width
         return bool(every) and self._progress.yielded % every + ahead + self._progress.num_workers >= every
+
+
+def _greetings(progress: Progress) -> list[Task]:
+    numbers = range(progress.num_workers)
+    return [Task(progress.epoch, k - len(numbers), k, 0, None, True, progress.shared_seed) for k in numbers]
 
 
 class MapTasks(Tasks):
@@ -85,10 +104,13 @@ class MapTasks(Tasks):
         indices: Of the sampler, from where the consumer is.
         progress: Of the consumer.
         pinned: Batch k is made by worker k mod ``num_workers``, so that its random numbers are torch's.
+        in_order: False: by the one that has the least to do, and still by it alone.
+        greets: As above.
     """
 
-    def __init__(self, indices: Pass, progress: Progress, *, pinned: bool) -> None:
-        super().__init__(progress, progress.num_workers if pinned else 1)
+    def __init__(self, indices: Pass, progress: Progress, *, pinned: bool, in_order: bool, greets: bool) -> None:
+        super().__init__(progress, progress.num_workers if pinned else 1, greets=greets)
+        self._in_order = in_order
         self._pass, self._pinned = indices, pinned
         self._indices = Lookahead(indices, progress.generators, self._keep_sampler_state)
         self._taken = frozenset(progress.taken)
@@ -102,8 +124,8 @@ class MapTasks(Tasks):
         if self._pass.has_state and self._wants_state():
             self._progress.sampler_states[serial + 1] = self._pass.state_dict()
 
-    def _pull(self) -> bool:
-        found = self._indices.first()
+    def _pull(self, wanted: int) -> bool:
+        found = self._indices.first(wanted)
         if found is None:
             return False
         serial, index = found
@@ -117,7 +139,8 @@ class MapTasks(Tasks):
         epoch, wants = self._progress.epoch, self._wants_state()
         if not self._pinned:
             return Task(epoch, serial, None, 0, index, wants, None)
-        worker = serial % self._progress.num_workers
+        count = self._progress.num_workers
+        worker = serial % count if self._in_order else self._least_busy(list(range(count)), serial % count)
         nth, self._made[worker] = self._made[worker], self._made[worker] + 1
         return Task(epoch, serial, worker, nth, index, wants, None)
 
@@ -128,25 +151,29 @@ class IterableTasks(Tasks):
     Args:
         index: What torch's sampler gives for such a dataset: a list as long as a batch, or None for a single sample.
         progress: Of the consumer.
-        made: How many batches each worker has made.
+        in_order: False: the next batch is one of the worker that has the least to do.
+        greets: As above.
     """
 
-    def __init__(self, index: Any, progress: Progress, *, made: list[int]) -> None:
-        super().__init__(progress, progress.num_workers)
-        self._index, self._made = index, list(made)
-        self._next, self._serial = progress.last_worker + 1, 0
+    def __init__(self, index: Any, progress: Progress, *, in_order: bool, greets: bool) -> None:
+        super().__init__(progress, progress.num_workers, greets=greets)
+        self._index, self._in_order = index, in_order
+        self._made = [progress.made.get(worker, 0) for worker in range(progress.num_workers)]
+        self._next, self._serial = progress.last_worker + 1, progress.low
 
-    def _pull(self) -> bool:
-        progress, workers, serial = self._progress, self._progress.num_workers, self._serial
-        if len(progress.ended) >= workers:
+    def _pull(self, wanted: int) -> bool:
+        progress, serial = self._progress, self._serial
+        left = [worker for worker in range(progress.num_workers) if worker not in progress.ended]
+        if not left:
             return False
-        worker = self._next % workers
-        if worker in progress.ended:
-            self._next += 1
-            return True
+        first = self._next % progress.num_workers
+        if self._in_order:
+            worker = min(left, key=lambda worker: (worker - first) % progress.num_workers)
+        else:
+            worker = self._least_busy(left, first)
         nth = self._made[worker]
         if not self._pulled or self._pulled[-1].serial != serial:  # else an interrupt came right after it
             wants = self._wants_state()
             self._pulled.append(Task(progress.epoch, serial, worker, nth, self._index, wants, progress.shared_seed))
-        self._made[worker], self._next, self._serial = nth + 1, self._next + 1, serial + 1  # at once
+        self._made[worker], self._next, self._serial = nth + 1, worker + 1, serial + 1  # at once
         return True

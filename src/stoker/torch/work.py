@@ -21,6 +21,7 @@ from torch.utils.data._utils import worker as torch_worker
 
 import stoker
 from stoker.torch.sampling import is_stateful, state_of
+from stoker.torch.seals import opened, sealed
 
 _MANY = 8  # objects: fewer are as quickly walked over
 
@@ -30,7 +31,8 @@ class Task(NamedTuple):
 
     Attributes:
         epoch: How often the loader was iterated before.
-        serial: Its number among all tasks of the epoch.
+        serial: Its number among all tasks of the epoch. Below 0: no batch, but a greeting, which is answered with the
+            state of the worker's dataset before its first batch.
         worker: The one that is to make it; None: any.
         nth: Of an iterable dataset: how many batches the worker has made before it.
         index: What the sampler gave.
@@ -48,10 +50,10 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A batch, and the state of the dataset after it."""
+    """A batch, and the state of the dataset after it, sealed: it may change before it travels."""
 
     data: Any
-    state: Whole
+    state: bytes
 
 
 class Bundle(NamedTuple):
@@ -71,7 +73,7 @@ class Bundle(NamedTuple):
 class Ended(NamedTuple):
     """The worker's iterable dataset has given all it has."""
 
-    state: Any
+    state: bytes | None
 
 
 class Whole:
@@ -97,6 +99,7 @@ class Work:
     Attributes:
         states: Of each worker's dataset, and how many batches it had made by then: where a worker begins. With "fork",
             one that takes another's place sees what the consumer has noted here since.
+        epoch: Which these are of.
         seed: With it, all generators are seeded for each batch anew, so that it does not matter who makes it.
     """
 
@@ -110,10 +113,10 @@ class Work:
     init_fn: Callable[[int], None] | None
     num_workers: int
     seed: int | None
-    states: dict[int, tuple[int, Any]] = field(default_factory=dict)
+    epoch: int
+    states: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     _fetcher: Any = None
     _failure: Any = None
-    _epoch: int = -1
     _made: int = 0
     _rng: Any = None
     _tells_state: bool = False
@@ -127,7 +130,7 @@ class Work:
         torch.set_num_threads(1)
         seed = self.base_seed + number
         random.seed(seed)
-        torch.manual_seed(seed)
+        _seed_torch(seed)
         np.random.seed(torch_worker._generate_state(self.base_seed, number))
         if isinstance(self.dataset, torch.utils.data.IterDataPipe):
             self._rng = torch.Generator()
@@ -158,28 +161,32 @@ class Work:
         try:
             if self._failure is not None:
                 data, self._failure = self._failure, None
+            elif task.serial < 0:
+                self._enter(task)
+                data, state = None, self._state(number)
             else:
                 self._come_to(task, number)
                 data = self._fetch(task.index)
                 if task.snapshot and self._tells_state:
-                    state = Whole(self._state(number))
+                    state = self._state(number)
                 data = _exact(data)
         except Exception as error:
             if isinstance(error, StopIteration) and self.kind == _DatasetKind.Iterable:
-                data = Ended(Whole(self._state(number)) if self._tells_state else None)
+                data = Ended(self._state(number) if self._tells_state else None)
             else:
                 data = _caught(number)
         return data if state is None else Result(data, state)
 
     def _begin(self, number: int) -> None:
         """From the state that there is, if there is one: the dataset's, then its iterator's."""
-        made, state = self.states.get(number, (0, None))
-        if state is not None and state["dataset_state"] is not None:
+        made, seal = self.states.get(number, (0, None))
+        state = opened(seal)
+        if state.get("dataset_state") is not None and is_stateful(self.dataset):
             self.dataset.load_state_dict(state["dataset_state"])
         self._make_fetcher()
         self._made = made
-        of_fetcher = None if state is None else state["fetcher_state"]
-        if of_fetcher is not None:
+        of_fetcher = state.get("fetcher_state")
+        if of_fetcher is not None and self._tells_state:
             if of_fetcher["dataset_iter_state"] is not None and is_stateful(self._fetcher.dataset_iter):
                 self._fetcher.dataset_iter.load_state_dict(of_fetcher["dataset_iter_state"])
             self._fetcher.ended = of_fetcher["fetcher_ended"]
@@ -187,7 +194,7 @@ class Work:
     def _make_fetcher(self) -> None:
         collate = self.collate_fn
         if collate is default_collate:
-            collate = _collate_later
+            collate = self._collate_later
         self._fetcher = _DatasetKind.create_fetcher(
             self.kind, self.dataset, self.auto_collation, collate, self.drop_last
         )
@@ -195,32 +202,51 @@ class Work:
         iterator = getattr(self._fetcher, "dataset_iter", None)
         self._tells_state = is_stateful(self.dataset) or is_stateful(iterator)
 
-    def _come_to(self, task: Task, number: int) -> None:
-        """To where the task is to be done: in its epoch, after the batches that come before it."""
-        if self._epoch not in (-1, task.epoch):
+    def _enter(self, task: Task) -> None:
+        """The epoch of the task."""
+        if self.epoch != task.epoch:
             if self._rng is not None:
                 self._apply_seed(task.shared_seed)
             self._make_fetcher()
-        self._epoch = task.epoch
-        if self.seed is not None:
-            seed_generators(self.seed, task.epoch, task.serial, *(() if task.worker is None else (task.worker,)))
+        self.epoch = task.epoch
+
+    def _come_to(self, task: Task, number: int) -> None:
+        """To where the task is to be done: in its epoch, after the batches that come before it."""
+        self._enter(task)
         if self.kind == _DatasetKind.Iterable:
             while self._made < task.nth:  # it has taken the place of one that had come so far
+                self._seed(task._replace(nth=self._made))
                 self._fetcher.fetch(task.index)
                 self._made += 1
-            self._made += 1
         elif self.seed is None and self._made < task.nth:  # its random numbers go on, not from the beginning
             seed_generators(self.base_seed, number, task.nth)
+        self._seed(task)
         self._made = max(self._made, task.nth + 1)
+
+    def _seed(self, task: Task) -> None:
+        """By what tells it from other batches of the epoch, whoever makes it, and however often it was begun."""
+        if self.seed is None:
+            return
+        if self.kind != _DatasetKind.Iterable:
+            seed_generators(self.seed, task.epoch, task.serial)
+        else:
+            assert task.worker is not None
+            seed_generators(self.seed, task.epoch, task.worker, task.nth)
 
     def _fetch(self, index: Any) -> Any:
         if self.kind == _DatasetKind.Map and self.auto_collation and self.collate_fn is default_collate:
-            return _collate_later(stoker.fetch(self.dataset, index))
+            return self._collate_later(stoker.fetch(self.dataset, index))
         return self._fetcher.fetch(index)
 
-    def _state(self, number: int) -> dict[str, Any]:
+    def _collate_later(self, samples: Any) -> Any:
+        """As torch's ``default_collate``, of which the errors are."""
+        if isinstance(samples, Sequence) and len(samples):
+            return stoker.collate(samples, like="torch", copy=False, otherwise=lambda: _by_torch(samples))
+        return default_collate(samples)
+
+    def _state(self, number: int) -> bytes:
         """Under the names that torchdata has for it."""
-        return dataset_state(self.kind, self._fetcher, self.dataset) | {"worker_id": number}
+        return sealed(dataset_state(self.kind, self._fetcher, self.dataset) | {"worker_id": number})
 
     def _apply_seed(self, seed: int | None) -> None:
         assert seed is not None
@@ -235,13 +261,6 @@ def dataset_state(kind: int, fetcher: Any, dataset: Any) -> dict[str, Any]:
     iterator = fetcher.dataset_iter
     of_fetcher = {"dataset_iter_state": state_of(iterator), "fetcher_ended": fetcher.ended}
     return {"fetcher_state": of_fetcher, "dataset_state": None if iterator is dataset else state_of(dataset)}
-
-
-def _collate_later(samples: Any) -> Any:
-    """As torch's ``default_collate``, of which the errors are."""
-    if isinstance(samples, Sequence) and len(samples):
-        return stoker.collate(samples, like="torch", copy=False)
-    return default_collate(samples)
 
 
 def _stack_in_own_memory() -> None:
@@ -259,6 +278,24 @@ def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 
 _stacked.is_like_torch = True  # type: ignore[attr-defined]  # which stoker.collate asks, before it does it quicker
+
+
+def _by_torch(samples: Any) -> Any:
+    """A batch that cannot be stacked in shared memory: torch says why, or stacks it in memory of its own."""
+    try:
+        return default_collate(samples)
+    except Exception:
+        number = stoker.worker_number()
+        assert number is not None
+        return _caught(number)
+
+
+def _seed_torch(seed: int) -> None:
+    """As ``torch.manual_seed``, which where torch knows no accelerator takes 3 ms in a new process to seed none."""
+    if torch.accelerator.current_accelerator() is None:
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def _caught(number: int) -> ExceptionWrapper:

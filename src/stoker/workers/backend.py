@@ -7,6 +7,7 @@ and whoever is interrupted in it has lost nothing. A request that was sent comes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from stoker.memory import Packed
@@ -44,19 +45,35 @@ class Timing(NamedTuple):
         free: It had nothing to do from then on. Of the later batches of a run: the same as ``began``.
         began: It began with ``dataset[i]``.
         fetched: The samples were there, and it began to collate them and to write them.
-        written: They lay in the slot.
+        written: They lay in the worker's slot.
+        arrived: They lay in the consumer's: later only where that is on another machine, or as good as on one.
     """
 
     free: int
     began: int
     fetched: int
     written: int
+    arrived: int
+
+    def moved(self, nanoseconds: int, arrived: int) -> Timing:
+        """The same on another clock, which is ahead of the worker's by so much."""
+        free, began, fetched, written, _ = self
+        ahead = nanoseconds
+        return Timing(free + ahead, began + ahead, fetched + ahead, written + ahead, arrived)
 
 
 class Made(NamedTuple):
     """One batch of the run lies in the slot.
 
-    ``notes``: what the user should know, such as that a cache is full.
+    Attributes:
+        packed: Where, and in which form.
+        samples: How many it has.
+        skipped: Samples that were left out.
+        notes: What the user should know, such as that a cache is full.
+        timing: When it was made.
+        calls: Samples that ``dataset[i]`` was called for; fewer where a store had some.
+        cpu: Nanoseconds of processor time that the run took, told with the last of its batches, as to ask for it takes
+            a microsecond; of the whole process where the worker has one of its own.
     """
 
     packed: Packed
@@ -64,6 +81,8 @@ class Made(NamedTuple):
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
     timing: Timing
+    calls: int = 0
+    cpu: int = 0
 
 
 class Failed(NamedTuple):
@@ -92,6 +111,7 @@ class Death(NamedTuple):
         stack: Where its code was, if it had time to say so.
         may_still_write: Its code may still be running, and write into its slot: a thread, which can't be killed.
         pid: Of its process; 0 where it had none, or was not up yet.
+        where: It lived, as in ``actor 2d2d1ebe on node 10.0.0.7``; empty where that is this machine.
     """
 
     worker: int
@@ -101,6 +121,7 @@ class Death(NamedTuple):
     stack: str = ""
     may_still_write: bool = False
     pid: int = 0
+    where: str = ""
 
     @property
     def nth(self) -> int:
@@ -111,6 +132,28 @@ class Death(NamedTuple):
     def phase(self) -> str:
         """What it was doing where it was making no batch."""
         return phase(self.place)
+
+
+class Arrival(NamedTuple):
+    """A worker is up, on that node. Told before all else of it, where workers are announced (``traits.py``)."""
+
+    worker: int
+    node: str = ""
+
+
+class Departure(NamedTuple):
+    """A worker is not to be sent anything more; what it has it still makes. ``Arrival`` tells when it is up again."""
+
+    worker: int
+
+
+class Allowance(NamedTuple):
+    """So many times as many runs may be under way for each worker as usual."""
+
+    times: int
+
+
+News = Answer | Death | Arrival | Departure | Allowance
 
 
 class Backend(Protocol):
@@ -128,7 +171,7 @@ class Backend(Protocol):
     def wait(self, timeout: float | None) -> None:
         """Until there may be news, or for so many seconds (None: for ever). An interrupt of it loses nothing."""
 
-    def news(self) -> list[Answer | Death]:
+    def news(self) -> Sequence[News]:
         """What has come since the last call. Does not block."""
 
     def wake(self) -> None:

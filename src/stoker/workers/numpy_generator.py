@@ -22,7 +22,9 @@ class NumpyGenerator:
     """``put_aside`` is always followed by ``put_back``, also by whoever was interrupted in it."""
 
     def __init__(self) -> None:
-        self._singleton: Any = np.random.mtrand._rand  # not at import, where a script called secrets.py is in the way
+        # Not at import, where a script called secrets.py is in the way.
+        self._numpy: Any = np.random  # whose type hints know its bit generator only from NumPy 2.5 on
+        self._singleton: Any = np.random.mtrand._rand
         self._own = np.random.MT19937(0)
         self._users: Any = None  # the bit generator that was there last
         self._memory: Array | None = None  # its state, if it is known how that lies in memory
@@ -37,7 +39,7 @@ class NumpyGenerator:
         ):  # threads have generators of their own
             self._state = np.random.get_state(legacy=False)
             return
-        users = np.random.get_bit_generator()  # type: ignore[attr-defined]
+        users = self._numpy.get_bit_generator()
         if users is not self._users:
             self._users, self._memory = users, _memory_of(users)
         self._is_aside = True
@@ -45,11 +47,11 @@ class NumpyGenerator:
             self._state = np.random.get_state(legacy=False)
         else:
             self._look_for_half(self._memory)
-        np.random.set_bit_generator(self._own)  # type: ignore[attr-defined]
+        self._numpy.set_bit_generator(self._own)
 
     def put_back(self) -> None:
         if self._is_aside:
-            np.random.set_bit_generator(self._users)  # type: ignore[attr-defined]
+            self._numpy.set_bit_generator(self._users)
             self._is_aside = False
         if self._half:
             state: Any = np.random.get_state(legacy=False)

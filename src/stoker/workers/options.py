@@ -1,10 +1,7 @@
-"""Where workers live, as users say it: ``Inline()``, ``Threads(n)``, ``Processes(n, start=...)``, a number, "auto".
+"""Where workers live, as users say it: ``Inline()``, ``Threads(n)``, ``Processes(n, start=...)``, ``Auto()``, a number.
 
-Each kind says of itself what the other rooms of the house need to know, so that nobody asks which one it is:
-
-- ``n``: how many workers there are.
-- ``is_inline``: the consumer is the worker, so nothing is done ahead and nobody is there to end a hang.
-- ``makes_runs``: a request costs enough that batches which are quick to make are requested several at a time.
+Each kind has a ``count`` of workers, ``traits`` that the engine goes by, and prepares a site for a job. ``Ray(n)`` is
+in ``ray_options.py``.
 """
 
 from __future__ import annotations
@@ -18,13 +15,19 @@ from typing import Any, ClassVar, Literal
 from stoker.counts import checked_count
 from stoker.shadows import shadows_explained
 from stoker.workers.inline import InlineBackend
+from stoker.workers.ray_options import Ray
 from stoker.workers.site import OwnSite, Site
 from stoker.workers.snapshot import Attributes
 from stoker.workers.threads import ThreadsBackend
+from stoker.workers.traits import Traits
 from stoker.workers.worker import Job
 
 _STARTS = ("nursery", "fork", "spawn")
 _REMEDY = "the number of workers, 1 or more"
+_MANY = 32  # workers of ``Auto``, at most, unless there are many cores
+_MOST_AHEAD = 4  # times ``prefetch``: with as many batches ready, more would not make up for slow ones either
+_RUN_S = 0.003  # of work in a run: fifty times what handing it out costs
+_RUN_BYTES = 2**22 - 2**16  # with layouts and table it fits a slot of 4 MiB
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,8 @@ class Inline:
     """No workers: each batch is made in your own thread when you ask for it. For debugging and tests."""
 
     n: ClassVar[int] = 1
-    is_inline: ClassVar[bool] = True
-    makes_runs: ClassVar[bool] = False
-    imports_modules: ClassVar[bool] = False
+    count: ClassVar[int] = 1
+    traits: ClassVar[Traits] = Traits(is_inline=True)
 
     def prepare(self, job: Job) -> Site:
         _load_generators()
@@ -52,12 +54,14 @@ class Threads:
     """
 
     n: int
-    is_inline: ClassVar[bool] = False
-    makes_runs: ClassVar[bool] = False
-    imports_modules: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(shares_interpreter=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_count("n", self.n, _REMEDY, of="Threads"))
+
+    @property
+    def count(self) -> int:
+        return self.n
 
     def prepare(self, job: Job) -> Site:
         _load_generators()
@@ -83,9 +87,7 @@ class Processes:
     """
 
     n: int
-    is_inline: ClassVar[bool] = False
-    makes_runs: ClassVar[bool] = True
-    imports_modules: ClassVar[bool] = True  # in its workers, for the dataset
+    traits: ClassVar[Traits] = Traits(imports_modules=True, run_seconds=_RUN_S, run_bytes=_RUN_BYTES)
     start: Literal["nursery", "fork", "spawn"] = "nursery"
     environments: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, hash=False)
 
@@ -101,6 +103,10 @@ class Processes:
                 )
             object.__setattr__(self, "environments", _checked_environments(self.environments, self.n))
 
+    @property
+    def count(self) -> int:
+        return self.n
+
     def prepare(self, job: Job) -> Site:
         """Pickles the job now, so that what can't travel is said before any process starts."""
         with shadows_explained():
@@ -109,32 +115,93 @@ class Processes:
             return prepare(self.start, job, self.environments or ())
 
 
-Workers = Inline | Threads | Processes
+@dataclass(frozen=True)
+class Auto:
+    """Worker processes whose number is found by measurement, and changed while batches flow. The stream is the same.
+
+    There is one process for each core at first. More are started while the consumer waits for batches and another
+    process brings more of them, as it does where samples come from a network; those that bring nothing, or are not
+    needed, are retired. If workers idle while the consumer waits, ``prefetch`` is multiplied by up to 4. All stays
+    within the CPU quota and the memory of the machine and of its cgroup. ``workers="auto"`` is ``Auto()``.
+
+    Args:
+        least: The smallest number of processes.
+        most: The largest number. None: 32, or twice the number of cores if that is more.
+
+    Raises:
+        ValueError: An argument is no whole number of 1 or more, or ``most`` is below ``least``.
+
+    Example:
+        >>> import stoker
+        >>> stoker.Auto(most=8)
+        Auto(least=1, most=8)
+    """
+
+    least: int = 1
+    most: int | None = None
+    traits: ClassVar[Traits] = Traits(
+        is_announced=True,
+        is_elastic=True,
+        most_ahead=_MOST_AHEAD,
+        imports_modules=True,
+        run_seconds=_RUN_S,
+        run_bytes=_RUN_BYTES,
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "least", checked_count("least", self.least, _REMEDY, of="Auto"))
+        if self.most is None:
+            return
+        object.__setattr__(self, "most", checked_count("most", self.most, _REMEDY, of="Auto"))
+        if self.most < self.least:
+            raise ValueError(f"Auto(least={self.least}, most={self.most}): pass least and most with least <= most")
+
+    @property
+    def n(self) -> int:
+        """The number of processes at the start."""
+        return max(self.least, min(usable_cores(), self.count))
+
+    @property
+    def count(self) -> int:
+        """The largest number of them."""
+        return max(self.least, _MANY, 2 * usable_cores()) if self.most is None else self.most
+
+    def prepare(self, job: Job) -> Site:
+        """Pickles the job now, so that what can't travel is said before any process starts."""
+        with shadows_explained():
+            from stoker.workers.auto import ElasticSite
+
+            limits = {"first": self.n, "least": self.least, "most": self.count}
+            return ElasticSite(job, **limits, cores=usable_cores(), most_ahead=_MOST_AHEAD, consumers=consumers_here())
+
+
+Workers = Inline | Threads | Processes | Auto | Ray
 
 
 def workers_of(workers: Any) -> Workers:
     """What ``Loader(workers=...)`` may be given."""
-    if isinstance(workers, Inline | Threads | Processes):
+    if isinstance(workers, Inline | Threads | Processes | Auto | Ray):
         return workers
     if isinstance(workers, str) and workers == "auto":
-        return Processes(usable_cores())
+        return Auto()
     if isinstance(workers, int) and not isinstance(workers, bool) and workers >= 0:
         return Processes(workers) if workers else Inline()
     raise ValueError(
-        f"workers={workers!r}: pass a number of processes (0: none), 'auto', stoker.Inline(), stoker.Threads(n) "
-        f"or stoker.Processes(n)"
+        f"workers={workers!r}: pass a number of processes (0: none), 'auto', stoker.Inline(), stoker.Threads(n), "
+        f"stoker.Processes(n), stoker.Auto() or stoker.Ray(n)"
     )
 
 
 def usable_cores(cgroups: str = "/sys/fs/cgroup") -> int:
-    """Cores that this process may use: its affinity, the limit of its cgroup where one is set, and of these its share.
-
-    torchrun and the like say in LOCAL_WORLD_SIZE how many processes of this machine share them.
-    """
+    """Cores that this process may use: its share of its affinity, and of the limit of its cgroup where one is set."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, int(min(cores, _quota(cgroups))) // consumers_here())
+
+
+def consumers_here() -> int:
+    """Processes that share this machine, as torchrun and the like say in LOCAL_WORLD_SIZE."""
     sharing = os.environ.get("LOCAL_WORLD_SIZE", "")
-    together = int(sharing) if sharing.isdecimal() else 1
-    return max(1, int(min(cores, _quota(cgroups))) // max(1, together))
+    return max(1, int(sharing)) if sharing.isdecimal() else 1
 
 
 def _quota(cgroups: str) -> float:

@@ -14,6 +14,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import cloudpickle
+import numpy as np
 
 from stoker.collation.tensors import array_as_tensor, is_plain_tensor, is_tensor, tensor_as_array, tensor_dtype
 from stoker.errors import ShippingError
@@ -34,8 +35,9 @@ class PackedJob(NamedTuple):
     modules: tuple[str, ...]
 
 
-def pack(job: Job, shared: Callable[[Any], Any]) -> PackedJob:
-    """``shared``: how to pickle what workers can have in common with this process; NotImplemented for all else.
+def pack(job: Job, shared: Callable[[Any], Any], *, to: str = "worker processes") -> PackedJob:
+    """``shared``: how to pickle what workers can have in common with this process; NotImplemented for all else. ``to``:
+    who gets it, for messages.
 
     Raises:
         ShippingError: It cannot be pickled.
@@ -48,7 +50,7 @@ def pack(job: Job, shared: Callable[[Any], Any]) -> PackedJob:
     except Exception as error:
         if is_interrupt(error):
             raise
-        raise _unpicklable(job, pickler.last, error) from error
+        raise _unpicklable(job, pickler.last, error, to) from error
     # Not getbuffer(): Python 3.12 crashes where it comes to free the stream before what it has lent.
     pickled = memoryview(stream.getvalue())
     return PackedJob(pickled, [buffer.raw() for buffer in buffers], tuple(sorted(pickler.modules)))
@@ -77,7 +79,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if reduced is not NotImplemented:
             return reduced
         if is_tensor(obj) and is_plain_tensor(obj):
-            return array_as_tensor, (tensor_as_array(obj.contiguous()), tensor_dtype(obj))
+            return _own_tensor, (tensor_as_array(obj.contiguous()), tensor_dtype(obj))
         if type(obj) is io.TextIOWrapper and obj not in (sys.stdout, sys.stderr):
             raise TypeError(f"cannot pickle an open file, {obj.name!r}")  # cloudpickle would send all that is in it
         return super().reducer_override(obj)
@@ -103,7 +105,12 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             cloudpickle.register_pickle_by_value(sys.modules[name])
 
 
-def _unpicklable(job: Job, last: Any, error: Exception) -> ShippingError:
+def _own_tensor(array: np.ndarray[Any, Any], dtype: str) -> Any:
+    """Torch knows no memory that must not be written, so a tensor is copied out of it."""
+    return array_as_tensor(array if array.flags.writeable else array.copy(), dtype)
+
+
+def _unpicklable(job: Job, last: Any, error: Exception, to: str) -> ShippingError:
     """``last``: what the pickler had come to."""
     dataset = job.source.content
     what = f"the dataset ({_name(dataset)}{_kind(last, dataset)})"
@@ -112,8 +119,7 @@ def _unpicklable(job: Job, last: Any, error: Exception) -> ShippingError:
             what = f"{role} ({found}{_kind(last, part)})"
             break
     return ShippingError(
-        f"{what} cannot be pickled, so it cannot be sent to worker processes: {type(error).__name__}: {error}. "
-        f"{_remedy(error)}"
+        f"{what} cannot be pickled, so it cannot be sent to {to}: {type(error).__name__}: {error}. {_remedy(error)}"
     )
 
 

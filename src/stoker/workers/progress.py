@@ -7,6 +7,8 @@ from typing import Protocol
 NOT_UP = 0
 MAKING_THE_DATASET = -1
 IDLE = -2
+AT_WORK = -3  # and nobody can tell at which batch
+REFUSING = -4  # it has nothing to do, and could not make the dataset: that is its answer to each request
 
 _NTH_BITS, _WAIT_BITS = 16, 8
 _WAITS = 1 << _NTH_BITS  # counts, round and round, how often a wait for another worker has begun or ended
@@ -14,6 +16,8 @@ _WORDS = {
     NOT_UP: "while it started",
     MAKING_THE_DATASET: "while it made the dataset",
     IDLE: "while it had nothing to do",
+    AT_WORK: "while it worked",
+    REFUSING: "after it could not make the dataset",
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from stoker.memory import Decoder, Encoder, Lease, Leases, Packed, Slots, mappings_left
+from stoker.memory import Decoder, Encoder, Lease, Leases, LooseArrays, Packed, Slots, mappings_left
 
 _ALIGN = 64  # bytes: where the next batch of a run may begin
 HELD_BYTES = 2**30  # slots that the consumer may hold beyond those in use; further batches are given as copies
@@ -95,10 +95,11 @@ class Writer:
     Args:
         slots: The worker's view of them.
         shared: The consumer is in this process, so nothing need be pickled.
+        loose: Takes large arrays, which are then not written.
     """
 
-    def __init__(self, slots: Slots, *, shared: bool) -> None:
-        self._slots = slots
+    def __init__(self, slots: Slots, *, shared: bool, loose: LooseArrays | None = None) -> None:
+        self._slots, self._loose = slots, loose
         self._encoder = Encoder(shared=shared)
         self._slot = self._end = 0  # its number, and the end of what is kept in it
 
@@ -108,7 +109,9 @@ class Writer:
 
     def write(self, batch: Any) -> Packed:
         """Behind what is kept. Written over by the next one unless it is kept, too."""
-        return self._encoder.encode(batch, self._slots.get(self._slot), self._end)
+        if self._loose is not None:
+            self._loose.clear()
+        return self._encoder.encode(batch, self._slots.get(self._slot), self._end, self._loose)
 
     def keep(self, packed: Packed) -> None:
         """What was written last is a result."""

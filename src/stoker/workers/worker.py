@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from stoker.collation import collate
@@ -49,6 +49,7 @@ class Worker:
         place: Where to note how far it is.
         is_interrupt: Whether an exception is none of the user's code but comes from outside: Ctrl-C and other signals,
             in the consumer's own thread.
+        cpu_clock: Nanoseconds of processor time so far: of its thread, or of all threads if the process is its own.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Worker:
         place: Place,
         *,
         is_interrupt: IsInterrupt = never_interrupted,
+        cpu_clock: Callable[[], int] = thread_time_ns,
     ) -> None:
         self.number = number
         self.place = place
@@ -74,6 +76,8 @@ class Worker:
         self._notes: list[str] = []
         self._refusal: Exception | None = None
         self._free_at = 0  # when it was ready for the next run; 0 within one
+        self._cpu_clock = cpu_clock
+        self._calls = 0  # of dataset[i], for the batch that is being made
 
     def length(self) -> int:
         return self.open()[0].length
@@ -131,6 +135,7 @@ class Worker:
 
     def _run(self, request: Request) -> Answer:
         self._writer.begin(request.slot)
+        cpu = self._cpu_clock()
         results: list[Made | Failed] = []
         for place, start in enumerate(request.run.positions, 1):
             try:
@@ -148,11 +153,14 @@ class Worker:
                 what = self._job.source.unit_name(request.run.epoch, start // self._job.plan.stride)
                 add_note(error, f"stoker: in worker {self.number}, {what}")
                 results.append(Failed(error))
+        last = results[-1] if results else None
+        if isinstance(last, Made):
+            results[-1] = last._replace(cpu=self._cpu_clock() - cpu)
         self._free_at = perf_counter_ns()
         try:
             return Answer(self.number, request.ticket, request.slot, results)
         finally:
-            del results  # an error in it holds this frame
+            del results, last  # an error in it holds this frame
 
     def _make(self, dataset: Indexed | Work, plan: Plan | Numbering, batch: Batch, left_out: Sequence[int]) -> Made:
         began = perf_counter_ns()
@@ -163,20 +171,22 @@ class Worker:
             if store is None or not indices:  # of which all were left out
                 if self._job.seeds:
                     generators.seed(plan.batch_seed(batch) if dataset.seed is None else dataset.seed)
-                fetched = self._fetch(dataset, indices)
+                fetched, self._calls = self._fetch(dataset, indices), len(indices)
                 fetched_at = perf_counter_ns()
                 packed = self._writer.write(self._collate(fetched))
             else:
                 keys, is_sound = _without(left_out, store.keys(batch, plan.indices(batch))), False
+                self._calls = 0
                 while not is_sound:
                     fetched = self._fetch_kept(store, dataset, batch.epoch, keys, indices)
                     fetched_at = perf_counter_ns()
                     generators.seed(plan.batch_seed(batch))
                     packed = self._writer.write(self._collate(fetched))
                     is_sound = store.finish(batch.epoch, keys)
-        timing = Timing(free, began, fetched_at, perf_counter_ns())
+        written = perf_counter_ns()
+        timing = Timing(free, began, fetched_at, written, written)
         skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
-        return Made(packed, len(fetched.samples), skipped, self._noted(), timing)
+        return Made(packed, len(fetched.samples), skipped, self._noted(), timing, self._calls)
 
     def _noted(self) -> tuple[str, ...]:
         if not self._notes:
@@ -193,6 +203,7 @@ class Worker:
 
         def make(key: int) -> Any:
             index = index_of[key]
+            self._calls += 1
             self._generators.seed(store.seed_of(epoch, index))
             try:
                 return dataset.sample(index)

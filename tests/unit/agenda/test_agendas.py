@@ -30,13 +30,17 @@ AGENDAS = {"indexed": indexed, "items": items}
 def offered(agenda, most):
     """The next units, as the driver asks for them."""
     agenda.seek()
-    return list(islice((run for run in agenda.runs(lambda: 1) if run is not None), most))
+    return list(islice((run for run in agenda.units.runs(lambda: 1) if run is not None), most))
 
 
 def take(agenda, run):
-    delivery = Delivery(agenda.batch(run.epoch, run.position))
-    agenda.cursor = agenda.after(delivery)
-    agenda.forget(delivery)
+    delivery = Delivery(agenda.units.batch(run.epoch, run.position))
+    agenda.progress.cursor = agenda.progress.after(delivery)
+    agenda.units.forget(delivery)
+
+
+def state(agenda):
+    return agenda.progress.state(agenda.progress.cursor)
 
 
 @pytest.mark.parametrize("kind", AGENDAS)
@@ -49,7 +53,7 @@ def test_what_is_offered_is_what_the_consumer_has_not_taken(kind, data):
         take(agenda, left.pop(data.draw(st.integers(0, len(left) - 1))))
         assert offered(agenda, len(left)) == left
     other = AGENDAS[kind]()
-    other.cursor = other.from_state(agenda.state(agenda.cursor))
+    other.progress.cursor = other.progress.from_state(state(agenda))
     assert offered(other, len(left)) == left
 
 
@@ -57,16 +61,16 @@ def test_what_is_offered_is_what_the_consumer_has_not_taken(kind, data):
 def test_the_cursor_that_comes_after_a_batch_changes_nothing_yet(kind):
     agenda = AGENDAS[kind]()
     run = offered(agenda, 1)[0]
-    before = agenda.state(agenda.cursor)
-    after = agenda.after(Delivery(agenda.batch(run.epoch, run.position)))
-    assert agenda.state(agenda.cursor) == before != agenda.state(after)
+    before = state(agenda)
+    after = agenda.progress.after(Delivery(agenda.units.batch(run.epoch, run.position)))
+    assert state(agenda) == before != agenda.progress.state(after)
 
 
 def test_a_batch_is_named_with_its_samples_and_an_item_by_its_number():
     agenda = indexed()
-    assert agenda.name(offered(agenda, 2)[1]) == "the batch at position 3 of epoch 0 (samples 3, 4, 5)"
+    assert agenda.units.name(offered(agenda, 2)[1]) == "the batch at position 3 of epoch 0 (samples 3, 4, 5)"
     agenda = items()
-    assert agenda.name(offered(agenda, 2)[1]) == "item 1"
+    assert agenda.units.name(offered(agenda, 2)[1]) == "item 1"
 
 
 def test_items_are_pulled_no_further_than_they_are_asked_for_and_kept_until_they_are_taken():
@@ -80,9 +84,9 @@ def test_items_are_pulled_no_further_than_they_are_asked_for_and_kept_until_they
     agenda = items(source())
     runs = offered(agenda, 3)
     assert pulled == [0, 1, 2]
-    assert [agenda.payload(run) for run in runs] == ["item 0", "item 1", "item 2"]
+    assert [agenda.units.payload(run) for run in runs] == ["item 0", "item 1", "item 2"]
     take(agenda, runs[1])
-    assert [agenda.payload(run) for run in offered(agenda, 3)] == ["item 0", "item 2", "item 3"]
+    assert [agenda.units.payload(run) for run in offered(agenda, 3)] == ["item 0", "item 2", "item 3"]
     assert pulled == [0, 1, 2, 3]
 
 
@@ -110,6 +114,6 @@ def test_items_that_come_but_once_cannot_be_had_again():
     agenda = items(iter(range(9)))
     for run in offered(agenda, 4):
         take(agenda, run)
-    agenda.cursor = agenda.go_to(0)
+    agenda.progress.cursor = agenda.progress.go_to(0)
     with pytest.raises(StateError, match="each once"):
         agenda.seek()

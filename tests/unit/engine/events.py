@@ -5,7 +5,7 @@ from __future__ import annotations
 from stoker.engine.messages import Died, Send
 from stoker.plan import Run
 from stoker.workers import Answer, Death
-from stoker.workers.progress import at_batch
+from stoker.workers.progress import AT_WORK, at_batch
 
 SAMPLES = 5  # in each batch
 
@@ -20,3 +20,8 @@ def answer(send: Send) -> Answer:
 
 def death(worker: int, cause: str = "SIGKILL (-9)", unbegun: tuple[int, ...] = (), nth: int = 0, **more) -> Died:
     return Died(Death(worker, cause, at_batch(0, nth), **more), unbegun)
+
+
+def died_at_work(worker: int, unbegun: tuple[int, ...] = ()) -> Died:
+    """Nobody can tell which of its runs it was at."""
+    return Died(Death(worker, "the loss of its node", AT_WORK), unbegun)

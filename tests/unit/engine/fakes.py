@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from stoker.agenda import IndexedAgenda
+from stoker.agenda.indexed import IndexedUnits
 from stoker.engine import Driver, Machine
 from stoker.interrupts import Hand
 from stoker.memory import Packed
 from stoker.plan import Plan, runs
-from stoker.sources import IndexedSource
 from stoker.workers import Answer, Death, Failed, Made, Request, Timing
 
 
@@ -70,7 +69,7 @@ class FakeBackend:
         """To its oldest request."""
         request = self.queues[worker].pop(0)
         results: list[Made | Failed] = [
-            result or Made(Packed(start, 0, 0, 0), 1, (), (), Timing(0, 0, 0, 0)) for start in request.run.positions
+            result or Made(Packed(start, 0, 0, 0), 1, (), (), Timing(0, 0, 0, 0, 0)) for start in request.run.positions
         ]
         self._news.append(Answer(worker, request.ticket, request.slot, results))
 
@@ -111,11 +110,11 @@ class FakeTransport:
         self._calls.append("transport closed")
 
 
-class OneEpoch(IndexedAgenda):
+class OneEpoch(IndexedUnits):
     """The batches of epoch 0, and no others."""
 
     def runs(self, size: Any) -> Any:
-        return runs(self.plan.batches(0), self.plan.stride, size)
+        return runs(self._plan.batches(0), self._plan.stride, size)
 
 
 class Bench:
@@ -129,7 +128,7 @@ class Bench:
         self.plan = Plan(samples, 1)
 
     def begin(self) -> None:
-        self.driver.seek(OneEpoch(self.plan, IndexedSource.of(range(self.plan.length)), lambda plan: 1))
+        self.driver.seek(OneEpoch(self.plan, lambda plan: 1))
 
     def take(self) -> Any:
         hand: Hand[Any] = Hand()

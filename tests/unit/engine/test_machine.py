@@ -10,12 +10,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from stoker.engine.machine import Machine
 from stoker.engine.messages import (
+    Allowed,
+    Arrived,
     Asked,
     Deliver,
     Ended,
     Fail,
     Finish,
     Finished,
+    Left,
     LogDeath,
     Offered,
     Paused,
@@ -27,7 +30,8 @@ from stoker.engine.messages import (
     Sought,
     Spawn,
 )
-from tests.unit.engine.events import SAMPLES, answer, death, singles
+from stoker.engine.recovery import SUSPICIONS_ALLOWED
+from tests.unit.engine.events import SAMPLES, answer, death, died_at_work, singles
 
 
 def joined(runs, sizes):
@@ -60,8 +64,11 @@ class World(RuleBasedStateMachine):
         sizes=st.lists(st.booleans(), min_size=30, max_size=30),
         pins=st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=30, max_size=30),
         slow=st.sets(st.integers(0, 29), max_size=10),
+        kind=st.sampled_from(["there", "announced", "elastic"]),
     )
-    def begin(self, workers, prefetch, in_order, leave_out, killers, count, held_allowed, sizes, pins, slow):
+    def begin(self, workers, prefetch, in_order, leave_out, killers, count, held_allowed, sizes, pins, slow, kind):
+        announced = kind != "there"
+        self.prefetch, self.is_elastic, self.times = prefetch, kind == "elastic", 1
         self.window = workers * prefetch
         self.depth = min(2, prefetch)
         self.machine = Machine(
@@ -72,7 +79,11 @@ class World(RuleBasedStateMachine):
             deaths_allowed=3,
             leave_out=leave_out,
             held_allowed=held_allowed,
+            announced=announced,
+            share=prefetch if self.is_elastic else None,
         )
+        self.announced = announced
+        self.up = set() if announced else set(range(workers))
         self.leave_out = leave_out
         self.in_order = in_order
         self.held_allowed = held_allowed
@@ -87,6 +98,7 @@ class World(RuleBasedStateMachine):
         self.held = []
         self.deaths = Counter()
         self.random_deaths = Counter()
+        self.suspicions = Counter()
         self.divided = False
         self.era = 0
         self.waiting = False
@@ -135,6 +147,7 @@ class World(RuleBasedStateMachine):
         match instruction:
             case Send(worker=worker, slot=slot):
                 assert instruction.run.worker in (None, worker), "it was pinned to another worker"
+                assert worker in self.up, "it was sent to a worker that is not up"
                 busy = [send.slot for queue in self.queues for send in queue]
                 assert slot not in busy + self.held + self.may_still_write, "a slot was given away while in use"
                 self.queues[worker].append(instruction)
@@ -171,6 +184,7 @@ class World(RuleBasedStateMachine):
                 assert run is None or run.size == 1
             case Spawn(worker=worker):
                 assert not self.queues[worker]
+                self.up -= {worker} if self.announced else set()
 
     @precondition(lambda self: not self.waiting and not self.over)
     @rule()
@@ -200,9 +214,52 @@ class World(RuleBasedStateMachine):
             self.random_deaths[send.run.split()[max(nth, 1) - 1]] += 1
         self.end(worker, begun, nth, may_still_write)
 
+    @rule(choice=st.integers(0, 3), begun=st.integers(0, 2))
+    def die_at_work(self, choice, begun):
+        """A worker ends, and nobody can tell which of its runs it was at, nor at which batch: none is to blame."""
+        worker = choice % len(self.queues)
+        lost = list(self.queues[worker])
+        self.divided |= any(send.run.size > 1 for send in lost[:begun])
+        for run in [send.run for send in lost[:begun] if send.run.size == 1]:
+            self.suspicions[run] += 1
+            if self.suspicions[run] > SUSPICIONS_ALLOWED:
+                self.deaths[run] += 1
+                self.random_deaths[run] += 1
+        self.lose(worker)
+        self.tell(died_at_work(worker, tuple(send.ticket for send in lost[begun:])))
+
+    @precondition(lambda self: len(self.up) < len(self.queues))
+    @rule(choice=st.integers(0, 3))
+    def arrive(self, choice):
+        coming = [worker for worker in range(len(self.queues)) if worker not in self.up]
+        worker = coming[choice % len(coming)]
+        self.up.add(worker)
+        self.tell(Arrived(worker))
+
+    @precondition(lambda self: self.announced)
+    @rule(choice=st.integers(0, 3))
+    def leave(self, choice):
+        """It may have something to make, and answers that."""
+        if self.up:
+            worker = sorted(self.up)[choice % len(self.up)]
+            self.up.discard(worker)
+            self.tell(Left(worker))
+
+    @precondition(lambda self: self.is_elastic)
+    @rule(times=st.integers(1, 3))
+    def allow(self, times):
+        self.times = times
+        self.window = max(self.window, self.prefetch * times * len(self.queues))
+        self.tell(Allowed(times))
+
+    def lose(self, worker):
+        self.queues[worker].clear()
+        if self.announced:
+            self.up.discard(worker)
+
     def end(self, worker, begun, nth, may_still_write):
         lost = list(self.queues[worker])
-        self.queues[worker].clear()
+        self.lose(worker)
         for send in lost[:begun]:
             self.divided |= send.run.size > 1
             self.deaths[send.run.split()[max(nth, 1) - 1]] += 1
@@ -222,7 +279,7 @@ class World(RuleBasedStateMachine):
         self.expected = [run._replace(epoch=run.epoch + 100) for run in self.expected[skip:]]
         self.killers = {(run._replace(epoch=run.epoch + 100), place) for run, place in self.killers}
         self.got = []
-        self.deaths, self.random_deaths = Counter(), Counter()
+        self.deaths, self.random_deaths, self.suspicions = Counter(), Counter(), Counter()
         self.over = False
         self.era += 1
         self.begin_anew()
@@ -248,14 +305,19 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def it_wants_a_run_only_while_a_worker_has_room_for_it(self):
-        if hasattr(self, "machine") and self.machine.wants:
-            assert any(len(queue) < self.depth for queue in self.queues)
+        if hasattr(self, "machine") and self.machine.wants and self.up:
+            assert any(len(self.queues[worker]) < self.depth for worker in self.up)
+
+    @invariant()
+    def where_workers_come_and_go_it_wants_a_run_only_within_the_share_of_those_that_are_up(self):
+        if hasattr(self, "machine") and self.is_elastic and self.machine.wants:
+            assert self.machine.usage.runs < self.prefetch * self.times * max(len(self.up), 1)
 
     @invariant()
     def whoever_waits_until_it_has_enough_waits_for_somebody(self):
         machine = getattr(self, "machine", None)
         if machine is not None and not machine.has_enough and not machine.wants and not machine.is_paused:
-            assert any(self.queues)
+            assert any(self.queues) or len(self.up) < len(self.queues)
 
     def teardown(self):
         """Left alone, everything that was promised arrives."""
@@ -269,9 +331,11 @@ class World(RuleBasedStateMachine):
                     self.resume()
                 elif self.machine.wants:
                     self.offer()
-                else:
-                    assert any(self.queues), "it hangs"
+                elif any(self.queues):
                     self.finish(0)
+                else:
+                    assert len(self.up) < len(self.queues), "it hangs"
+                    self.arrive(0)
         assert self.over
         assert Counter(self.got) == Counter(self.expected)
         if self.in_order:

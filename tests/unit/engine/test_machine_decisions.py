@@ -24,9 +24,10 @@ from stoker.engine.messages import (
     Sought,
     Spawn,
 )
+from stoker.engine.recovery import SUSPICIONS_ALLOWED
 from stoker.errors import BugError
 from stoker.plan import Run
-from tests.unit.engine.events import answer, death, singles
+from tests.unit.engine.events import answer, death, died_at_work, singles
 
 
 def sends(instructions):
@@ -139,6 +140,17 @@ def test_a_worker_that_dies_before_it_has_begun_does_not_blame_the_batch():
     for _ in range(5):
         (send,) = sends(machine.handle(death(send.worker, unbegun=(send.ticket,))))
         assert send.run == singles(1)[0]
+
+
+def test_a_batch_is_not_given_up_for_many_losses_of_nodes_at_once_but_not_sent_to_death_for_ever():
+    machine = started(workers=1, window=1)
+    (send,) = sends(machine.feed(singles(1)))
+    machine.handle(Asked())
+    for _ in range(SUSPICIONS_ALLOWED + 2):
+        (again,) = sends(machine.handle(died_at_work(0)))
+        assert again.ticket == send.ticket
+    (fail,) = [step for step in machine.handle(died_at_work(0)) if isinstance(step, Fail)]
+    assert (fail.run, fail.deaths, fail.begun) == (send.run, 3, True)
 
 
 def test_workers_that_never_begin_anything_are_not_started_for_ever():

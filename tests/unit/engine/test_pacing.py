@@ -9,7 +9,7 @@ from stoker.engine.pacing import Pacing
 
 
 def settled(cost_ns: int, nbytes: int, most: int = 1000) -> int:
-    pacing = Pacing()
+    pacing = Pacing(seconds=0.003, nbytes=2**22 - 2**16)
     pacing.limit(most)
     for _ in range(50):
         pacing.note(pacing.size, pacing.size * cost_ns, pacing.size * nbytes)
@@ -28,7 +28,7 @@ def test_quick_and_small_batches_are_made_several_at_a_time():
 
 
 def test_a_batch_that_turns_slow_ends_long_runs_soon():
-    pacing = Pacing()
+    pacing = Pacing(seconds=0.003, nbytes=2**22 - 2**16)
     pacing.limit(1000)
     for _ in range(20):
         pacing.note(1, 10_000, 100)
@@ -39,7 +39,7 @@ def test_a_batch_that_turns_slow_ends_long_runs_soon():
 
 @given(st.lists(st.tuples(st.integers(1, 64), st.integers(0, 10**10), st.integers(0, 2**40))), st.integers(1, 100))
 def test_the_size_keeps_within_its_limits(notes, most):
-    pacing = Pacing()
+    pacing = Pacing(seconds=0.003, nbytes=2**22 - 2**16)
     pacing.limit(most)
     for note in notes:
         pacing.note(*note)

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from stoker import ShippingError
 from stoker.collation import Objects
 from stoker.collation.tree import flatten
-from stoker.memory import Decoder, Encoder, Leases, Slots
+from stoker.memory import Decoder, Encoder, Leases, Slots, codec
 from tests.datasets import Pair, Record
 
 
@@ -148,3 +148,33 @@ def test_strings_come_back_as_they_were_however_many(slots, odd, count):
 def test_so_do_strings_among_other_objects(slots):
     values = [None, b"bytes", *map(str, range(300))]
     assert round_trip(slots, [Objects(values)])[0] == [values]
+
+
+@pytest.mark.parametrize("sizes", [[2**14], [2**14 - 1], [3, 2**17, 0, 2**15], [2**20]], ids=str)
+def test_bytes_come_back_as_they_were_however_large(slots, sizes):
+    values = [np.random.default_rng(size).bytes(size) for size in sizes]
+    texts = [*map(str, range(300))]
+    batch = {
+        "texts": Objects(texts),
+        "files": Objects(values),
+        "first": values[0],
+        "array": np.arange(3),
+        "last": values[-1],
+    }
+    got = round_trip(slots, batch)[0]
+    assert got["array"].tolist() == [0, 1, 2]
+    assert {name: got[name] for name in got if name != "array"} == {
+        "texts": texts,
+        "files": values,
+        "first": values[0],
+        "last": values[-1],
+    }
+    assert type(got["first"]) is bytes
+
+
+def test_large_bytes_are_not_pickled(slots, monkeypatch):
+    pickled = []
+    dumps = codec.dumps
+    monkeypatch.setattr(codec, "dumps", lambda value: pickled.append(len(dumps(value))) or dumps(value))
+    round_trip(slots, [bytes(2**20), Objects([bytes(2**16)] * 4)])
+    assert sum(pickled) < 2**12

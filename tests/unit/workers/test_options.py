@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from stoker import Auto, Loader
+from stoker.workers import workers_of
 from stoker.workers.options import usable_cores
 
 
@@ -53,3 +55,24 @@ def test_they_share_what_the_cgroup_leaves_them(tmp_path, monkeypatch):
     version_2(tmp_path, "500000 100000\n")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert usable_cores(str(tmp_path)) == 2
+
+
+def test_auto_begins_with_the_cores_and_may_have_more(monkeypatch):
+    assert workers_of("auto") == Auto()
+    assert (Auto().n, Auto().count) == (8, 32)
+    assert (Auto(most=4).n, Auto(most=4).count) == (4, 4)
+    assert (Auto(12).n, Auto(12).count) == (12, 32)
+    assert (Auto(40).n, Auto(40).count) == (40, 40)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(96)))
+    assert (Auto().n, Auto().count) == (96, 192)
+
+
+@pytest.mark.parametrize("arguments", [(0,), (1, 0), (3, 2), (1.5,), (True,), (1, "8")])
+def test_wrong_numbers_of_auto_are_refused(arguments):
+    with pytest.raises(ValueError, match=r"Auto\(.*pass"):
+        Auto(*arguments)
+
+
+def test_a_loader_says_what_it_was_given():
+    with Loader([1, 2], workers="auto") as loader:
+        assert "Auto(least=1, most=None)" in repr(loader)

@@ -80,7 +80,8 @@ class Epochs:
     """
 
     def __init__(self, chunks: Chunks, plan: Plan, cut: Callable[[Listing], Parts], counts: Counts) -> None:
-        self._chunks, self._plan, self._cut, self._counts = chunks, plan, cut, counts
+        self.plan = plan
+        self._chunks, self._cut, self._counts = chunks, cut, counts
         self._listed = self._list()
         self._known: dict[int, Epoch] = {}  # the one that is taken and the one that is prefetched
         self._parts: Parts | None = None  # of the files as they were listed last,
@@ -88,7 +89,7 @@ class Epochs:
 
     def set_plan(self, plan: Plan) -> None:
         """From now on the shares of another shard; of the files, what is known stays."""
-        self._plan, self._known = plan, {}
+        self.plan, self._known = plan, {}
 
     def __getitem__(self, number: int) -> Epoch:
         known = self._known  # as it is now: one thread may ask for an epoch while another asks for the next
@@ -115,7 +116,7 @@ class Epochs:
 
     def batches(self, number: int) -> int:
         """Batches in that epoch of this shard, if all files can be read."""
-        parts, size = self[number].parts, self._plan.batch_size or 1
+        parts, size = self[number].parts, self.plan.batch_size or 1
         counts = self._counts.of_files(parts) if self._counted is None else None
         if counts is None:
             counts = np.zeros(len(parts.listing), np.int64)
@@ -123,7 +124,7 @@ class Epochs:
         if self._chunks.across_chunks:
             return len(self._whole(counts))
         full, rest = np.divmod(counts, size)
-        return int(full.sum() if self._plan.drop_last else (full + (rest > 0)).sum())
+        return int(full.sum() if self.plan.drop_last else (full + (rest > 0)).sum())
 
     def _list(self) -> Listing:
         from stoker.sources.files.listing import list_files  # not before it is needed, as it loads a library
@@ -131,7 +132,7 @@ class Epochs:
         return list_files(self._chunks.files)
 
     def _new(self, number: int) -> Epoch:
-        plan = self._plan
+        plan = self.plan
         if self._parts is None:
             self._parts = self._cut(self._listed)
         parts = self._parts
@@ -146,7 +147,7 @@ class Epochs:
 
     def _whole(self, counts: Positions) -> Plan:
         """The plan of all samples in a row, of which each shard has its share."""
-        plan = self._plan
+        plan = self.plan
         return dataclasses.replace(plan, length=int(counts.sum()))
 
     def _count(self, parts: Parts) -> Positions:

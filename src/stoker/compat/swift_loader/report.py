@@ -42,7 +42,8 @@ class Report:
     def figures(self, stats: stoker.Stats) -> Figures:
         """All figures since the start."""
         found = asdict(stats)
-        del found["workers"]
+        for name in ("workers", "stations", "slowest", "slots_made", "setup", "processors"):  # which are no sums
+            del found[name]
         if self._by_pid:
             rows = {
                 str(pid): own | {name: own[name] / 1e9 for name in ("collating", "encoding")}
@@ -64,9 +65,9 @@ class Report:
 
 
 def difference(now: Any, before: Any) -> Any:
-    """What was added since: of each number, in whatever it is nested."""
+    """What was added since: of each number, in whatever it is nested. Names stay as they are."""
     if isinstance(now, dict):
         return {key: difference(value, (before or {}).get(key)) for key, value in now.items()}
     if isinstance(now, list | tuple):
         return [difference(*pair) for pair in zip(now, before, strict=True)]
-    return round(now - (before or 0), 9)
+    return now if isinstance(now, str) else round(now - (before or 0), 9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -133,9 +133,11 @@ def read_chunk(
         if form.select is not None:
             return form.select(path, context, selection)
         if gather and form.gather is not None and not selection:
-            return gathered(form.gather(path, context, pack=pack), pack=pack)
+            with _ended(form.gather(path, context, pack=pack)) as blocks:
+                return gathered(blocks, pack=pack)
         assert form.read is not None
-        return _selected(form.read(path, context), selection, gather, pack)
+        with _ended(form.read(path, context)) as samples:
+            return _selected(samples, selection, gather, pack)
 
 
 def read_part(
@@ -164,9 +166,21 @@ def read_part(
         if form.select_part is not None:
             return form.select_part(part, context, selection, files)
         if gather and form.gather_part is not None and not selection:
-            return gathered(form.gather_part(part, context, pack=pack), pack=pack)
+            with _ended(form.gather_part(part, context, pack=pack)) as blocks:
+                return gathered(blocks, pack=pack)
         assert form.read_part is not None
-        return _selected(form.read_part(part, context), selection, gather, pack)
+        with _ended(form.read_part(part, context)) as samples:
+            return _selected(samples, selection, gather, pack)
+
+
+@contextmanager
+def _ended(samples: Any) -> Iterator[Any]:
+    """Closes what a reader has open also if what it yields is found to be wrong, and not when that is forgotten."""
+    try:
+        yield samples
+    finally:
+        if isinstance(samples, Generator):
+            samples.close()
 
 
 def _selected(found: Samples | Pieces, selection: Selection, gather: bool, pack: Pack | None) -> Samples:

@@ -5,35 +5,33 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import select
 import signal
-import threading
 import time
+from collections.abc import Collection
 
 from stoker.interrupts import put_off
-from stoker.memory import limits_explained, pipe
+from stoker.memory import Slots, limits_explained, pipe
 from stoker.plan import Run
 from stoker.workers.backend import Answer, Death, Failed, Request
+from stoker.workers.processes.answer_pipe import AnswerPipe
 from stoker.workers.processes.board import END_WITH_STACK, Board
-from stoker.workers.processes.exit_causes import Exit, describe, likely_cause, oom_kills
+from stoker.workers.processes.dead_workers import DeadWorkers
+from stoker.workers.processes.exit_causes import Exit
 from stoker.workers.processes.launcher import Launcher
 from stoker.workers.processes.records import (
     REQUEST_BYTES,
-    SAID_BYTES,
     Ask,
     Said,
     Say,
     pack_request,
     read_results,
     unpack_request,
-    unpack_said,
     write_item,
     write_left_out,
 )
 from stoker.workers.processes.service import Ends
 from stoker.workers.transport import SlotTransport
 
-_AT_ONCE = 64 * SAID_BYTES  # more are read in a second go
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
 _TERMINATE_S = 0.3  # and then before SIGKILL
 _KILL_S = 2.0  # for the system to take a killed process away
@@ -51,28 +49,25 @@ class ProcessesBackend:
             undo.callback(launcher.close)
             self._board = Board()
             undo.callback(self._board.close)
-            self._answers, self._answering = pipe()
+            self._answers = AnswerPipe()
             undo.pop_all()
-        os.set_blocking(self._answers, False)
-        self._watch([])
         self._requests: dict[int, tuple[int, int]] = {}  # worker -> our two ends of its pipe: read, write
-        self._dead: set[int] = set()  # and not started again
+        self._dead = DeadWorkers(self._board)
         self._length_asked = False  # of worker 0 as it is now
         self._untold: list[Death] = []  # several died at once while the dataset's length was asked for
         self._told: list[int] = []  # descriptors of the launcher's that had something to say when we last waited
-        self._oom_kills = oom_kills()
-        self._waking = threading.RLock()
         self._closing = self._closed = False
 
-    def start(self, worker: int) -> None:
+    def start(self, worker: int, *, is_needed: bool = True) -> None:
+        """``is_needed``: it is an error if the system can start no more; else that counts as a death."""
         self._forget(worker)
-        self._dead.discard(worker)
+        self._dead.started(worker, is_needed=is_needed)
         self._length_asked = self._length_asked and worker != 0
         self._board.prepare(worker)
         with limits_explained(), put_off(), contextlib.ExitStack() as undo:
             undo.callback(self._forget, worker)
             self._requests[worker] = reading, _ = pipe(blocking=False)
-            ends = Ends(reading, self._answering, self._slots.fd, self._board.fd, self._store)
+            ends = Ends(reading, self._answers.writing, self._slots.fd, self._board.fd, self._store)
             self._launcher.launch(worker, ends)
             undo.pop_all()
 
@@ -94,11 +89,7 @@ class ProcessesBackend:
         return unpack_request(record)[1].ticket
 
     def wait(self, timeout: float | None) -> None:
-        watched = self._launcher.watched()
-        if watched != self._polled:
-            self._watch(watched)
-        ready = self._poll.poll(None if timeout is None else max(timeout, 0) * 1000)
-        self._told = [fd for fd, _ in ready if fd != self._answers]
+        self._told = self._answers.wait(self._launcher.watched(), timeout)
 
     def news(self) -> list[Answer | Death]:
         said, deaths = self._listen()
@@ -106,12 +97,10 @@ class ProcessesBackend:
             return self._news(said)
         untold, self._untold = self._untold, []
         # What they said before they died comes first.
-        return [*untold, *self._news(said), *self._deaths(deaths)]
+        return [*untold, *self._news(said), *self._dead.found(deaths)]
 
     def wake(self) -> None:
-        with self._waking:  # a descriptor that was closed may be somebody else's by now
-            if not self._closed:
-                os.write(self._answering, Said(Say.NOTHING, 0).pack())
+        self._answers.wake()
 
     def place(self, worker: int) -> int:
         return self._board.place(worker)
@@ -120,9 +109,13 @@ class ProcessesBackend:
         """It writes down its stack first; a process that is stopped hears only SIGKILL."""
         self._launcher.kill(worker, signal.SIGKILL if at_once else END_WITH_STACK)
 
-    def pids(self) -> list[int]:
-        alive = set(self._requests) - self._dead
-        return [pid for worker in sorted(alive) if (pid := self._board.pid(worker))]
+    def retire(self, worker: int) -> None:
+        """Asks a worker that has nothing to do to end. ``news`` tells of its death."""
+        os.write(self._requests[worker][1], pack_request(_NO_RUN, Ask.STOP))
+
+    def pids(self, without: Collection[int] = ()) -> list[int]:
+        living = self._dead.living(self._requests).difference(without)
+        return [pid for worker in sorted(living) if (pid := self._board.pid(worker))]
 
     def length(self) -> int | Death | None:
         if self._untold:
@@ -132,12 +125,12 @@ class ProcessesBackend:
             os.write(self._requests[0][1], pack_request(_NO_RUN, Ask.LENGTH))
         answers, deaths = self._listen()
         ended = [said for said in answers if said.kind in (Say.DIED, Say.NOT_STARTED)]
-        self._untold += [*itertools.chain(*map(self._ended, ended)), *self._deaths(deaths)]
+        self._untold += [*itertools.chain(*map(self._dead.told, ended)), *self._dead.found(deaths)]
         for said in answers:
             if said.kind == Say.LENGTH:
                 return said.value
             if said.kind == Say.DONE:
-                (failed,) = self._results(said).results
+                (failed,) = _answer(said, self._slots).results
                 assert isinstance(failed, Failed)
                 raise failed.error
         return self._untold.pop() if self._untold else None
@@ -156,19 +149,16 @@ class ProcessesBackend:
             self._end_with(signal.SIGKILL, _KILL_S)
             for worker in list(self._requests):
                 self._forget(worker)
-            with self._waking:
-                self._free()
+            self._free()
 
     def _free(self) -> None:
-        """Without a second try: somebody else may have the numbers of these descriptors by then."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = True  # without a second try: somebody else may have the numbers of our descriptors by then
         with contextlib.ExitStack() as undo:  # which goes on after an interrupt
             undo.callback(self._launcher.close)
             undo.callback(self._board.close)
-            undo.callback(os.close, self._answering)
-            undo.callback(os.close, self._answers)
+            undo.callback(self._answers.close)
 
     def _ask_to_stop(self) -> None:
         for worker in self._requests:
@@ -177,7 +167,7 @@ class ProcessesBackend:
             os.write(self._requests[worker][1], pack_request(_NO_RUN, Ask.STOP))
 
     def _end_with(self, number: signal.Signals, patience: float) -> None:
-        for worker in set(self._requests) - self._dead:
+        for worker in self._dead.living(self._requests):
             with contextlib.suppress(ProcessLookupError):  # an interrupt kept us from hearing of its end
                 self._launcher.kill(worker, number)
         self._wait_for_end(patience)
@@ -185,74 +175,35 @@ class ProcessesBackend:
     def _wait_for_end(self, patience: float) -> None:
         """Of all workers, or until patience is at its end."""
         deadline = time.monotonic() + patience
-        while set(self._requests) - self._dead and (left := deadline - time.monotonic()) > 0:
+        while self._dead.living(self._requests) and (left := deadline - time.monotonic()) > 0:
             self.wait(left)
             answers, deaths = self._listen()
-            self._dead |= {said.worker for said in answers if said.kind in (Say.DIED, Say.NOT_STARTED)} | set(deaths)
+            self._dead.note(answers, deaths)
 
     def _listen(self) -> tuple[list[Said], dict[int, Exit]]:
         """All answers there are, and the deaths that the launcher was found to know of while we waited."""
         deaths: dict[int, Exit] = {}
         if self._told:
             deaths, self._told = self._launcher.deaths(), []
-        return self._read(), deaths
-
-    def _watch(self, watched: list[int]) -> None:
-        self._polled = watched
-        self._poll = select.poll()
-        for fd in (self._answers, *watched):
-            self._poll.register(fd, select.POLLIN)
-
-    def _read(self) -> list[Said]:
-        """All that has been said so far."""
-        said: list[Said] = []
-        try:
-            while len(records := os.read(self._answers, _AT_ONCE)) == _AT_ONCE:
-                said.extend(unpack_said(records))
-        except BlockingIOError:
-            return said
-        return [*said, *unpack_said(records)] if said else unpack_said(records)
+        return self._answers.read(), deaths
 
     def _news(self, answers: list[Said]) -> list[Answer | Death]:
         news: list[Answer | Death] = []
         for said in answers:
             if said.kind == Say.DONE:
-                news.append(self._results(said))
+                news.append(_answer(said, self._slots))
             elif said.kind in (Say.DIED, Say.NOT_STARTED):
-                news.extend(self._ended(said))
+                news.extend(self._dead.told(said))
         return news
-
-    def _ended(self, said: Said) -> list[Death]:
-        if said.kind == Say.NOT_STARTED:
-            self._dead.add(said.worker)
-            with limits_explained():
-                raise OSError(said.value, os.strerror(said.value))
-        return self._deaths({said.worker: Exit(said.value, said.capacity)})
-
-    def _deaths(self, ended: dict[int, Exit]) -> list[Death]:
-        """Each worker dies once: the nursery may tell of a death, and then die itself, which means all of them."""
-        return [self._death(worker, exit) for worker, exit in ended.items() if worker not in self._dead]
-
-    def _results(self, said: Said) -> Answer:
-        try:
-            return read_results(said, self._slots.get(said.slot, said.capacity))
-        except MemoryError as error:  # the worker could write it, but we have no room to map it
-            failures: list[Failed] = [Failed(error)] * said.results
-            return Answer(said.worker, said.ticket, said.slot, [*failures])
-
-    def _death(self, worker: int, ended: Exit) -> Death:
-        self._dead.add(worker)
-        place, stack = self._board.place(worker), self._board.stack(worker)
-        before, self._oom_kills = self._oom_kills, oom_kills()
-        return Death(
-            worker,
-            describe(ended.code),
-            place,
-            likely=likely_cause(ended, stack, before),
-            stack=stack,
-            pid=self._board.pid(worker),
-        )
 
     def _forget(self, worker: int) -> None:
         for fd in self._requests.pop(worker, ()):
             os.close(fd)
+
+
+def _answer(said: Said, slots: Slots) -> Answer:
+    try:
+        return read_results(said, slots.get(said.slot, said.capacity))
+    except MemoryError as error:  # the worker could write it, but we have no room to map it
+        failures: list[Failed] = [Failed(error)] * said.results
+        return Answer(said.worker, said.ticket, said.slot, [*failures])

@@ -72,21 +72,21 @@ def likely_cause(ended: Exit, stack: str, oom_kills_before: int) -> str:
 
 def oom_kills() -> int:
     """How many processes the kernel has killed for want of memory so far, here and on the whole machine."""
-    counts = [_number_after("oom_kill", file) for file in (Path("/proc/vmstat"), *_cgroup_files("memory.events"))]
-    return sum(counts) + sum(_number_after("oom_kill", file) for file in _cgroup_files("memory.oom_control"))
+    counts = [number_after("oom_kill", file) for file in (Path("/proc/vmstat"), *cgroup_files("memory.events"))]
+    return sum(counts) + sum(number_after("oom_kill", file) for file in cgroup_files("memory.oom_control"))
 
 
 def memories() -> list[Memory]:
     """The machine's memory, and its cgroup's where that has a limit."""
     found = []
-    total, free = (1024 * _number_after(key, Path("/proc/meminfo")) for key in ("MemTotal:", "MemAvailable:"))
+    total, free = (1024 * number_after(key, Path("/proc/meminfo")) for key in ("MemTotal:", "MemAvailable:"))
     if total:
         found.append(Memory(total - free, total, "of the machine's memory"))
     for limit_name, used_name in (
         ("memory.max", "memory.current"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
-        for limit_file, used_file in zip(_cgroup_files(limit_name), _cgroup_files(used_name), strict=False):
+        for limit_file, used_file in zip(cgroup_files(limit_name), cgroup_files(used_name), strict=False):
             with contextlib.suppress(OSError, ValueError):  # "max" is no limit
                 limit, used = int(limit_file.read_text()), int(used_file.read_text())
                 if 0 < limit < (total or 2**62):
@@ -120,7 +120,7 @@ def _called_from(stack: str) -> str:
     return f", called from {function} ({path}, line {line})"
 
 
-def _cgroup_files(name: str) -> Iterator[Path]:
+def cgroup_files(name: str) -> Iterator[Path]:
     """Those of that name, of this process's own cgroups, version 2 or 1; inside a container its own is the root."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -137,7 +137,8 @@ def _cgroup_files(name: str) -> Iterator[Path]:
                 break
 
 
-def _number_after(key: str, file: Path) -> int:
+def number_after(key: str, file: Path) -> int:
+    """The one that follows this word at the beginning of a line; 0 where there is none."""
     with contextlib.suppress(OSError, ValueError):
         for line in file.read_text().splitlines():
             if line.startswith(key):

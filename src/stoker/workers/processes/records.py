@@ -25,9 +25,9 @@ from stoker.workers.failure import pack_error, unpack_error
 
 _REQUEST = struct.Struct("<10q")
 _SAID = struct.Struct("<7q")
-_RESULT = struct.Struct("<11q")
+_RESULT = struct.Struct("<13q")
 
-_NO_TIMING = Timing(0, 0, 0, 0)
+_NO_TIMING = Timing(0, 0, 0, 0, 0)
 _new = tuple.__new__  # of a NamedTuple, without a frame of Python's: here it is made for each batch
 
 REQUEST_BYTES = _REQUEST.size
@@ -74,6 +74,11 @@ class Said(NamedTuple):
     def pack(self) -> bytes:
         return _SAID.pack(*self)
 
+    @property
+    def end(self) -> int:
+        """Of a run that is done: bytes of the slot that its results take."""
+        return self.value + self.results * _RESULT.size
+
 
 def pack_request(request: Request, kind: Ask = Ask.RUN, capacity: int = 0, in_slot: int = 0) -> bytes:
     """``capacity``: bytes that the slot has. ``in_slot``: how many places to leave out, or bytes of the item, lie in
@@ -97,17 +102,20 @@ def read_left_out(count: int, slot: Slot) -> tuple[int, ...]:
     return tuple(array("q", slot.view().buffer[: 8 * count].tobytes()))
 
 
-def write_item(item: Any, slot: Slot) -> int:
-    """Gives its length."""
+def pack_item(item: Any) -> bytes:
     try:
-        told = dumps(item)
+        return dumps(item)
     except Exception as error:
         raise ShippingError(
-            f"an item, a {type(item).__name__}, cannot be pickled, so it cannot be sent to worker processes: "
+            f"an item, a {type(item).__name__}, cannot be pickled, so it cannot be sent to workers: "
             f"{type(error).__name__}: {error}. Let the items be names or numbers, and open things in the work; or use "
             f"workers=stoker.Threads(n)"
         ) from error
-    return _append(slot, 0, told)
+
+
+def write_item(item: Any, slot: Slot) -> int:
+    """Gives its length."""
+    return _append(slot, 0, pack_item(item))
 
 
 def read_item(nbytes: int, slot: Slot) -> Any:
@@ -125,12 +133,12 @@ def write_results(answer: Answer, slot: Slot) -> Said:
     for result in answer.results:
         if isinstance(result, Failed):
             error = pack_error(result.error)
-            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, *_NO_TIMING))
+            table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, *_NO_TIMING[:4], 0, 0))
             end = _append(slot, end, error)
         else:
-            packed, samples, skipped, notes, timing = result
+            packed, samples, skipped, notes, timing, calls, cpu = result
             told = json.dumps([skipped, notes]).encode() if skipped or notes else b""
-            table.append(_RESULT.pack(*packed[:4], samples, end, len(told), *timing))
+            table.append(_RESULT.pack(*packed[:4], samples, end, len(told), *timing[:4], calls, cpu))
             end = _append(slot, end, told) if told else end
     _append(slot, end, b"".join(table))
     return Said(Say.DONE, answer.worker, answer.ticket, answer.slot, slot.capacity, end, len(answer.results))
@@ -140,13 +148,14 @@ def read_results(said: Said, slot: Slot) -> Answer:
     buffer = slot.view().buffer
     results: list[Made | Failed] = []
     for fields in _RESULT.iter_unpack(buffer[said.value : said.value + said.results * _RESULT.size]):
-        offset, nbytes, layout, aside, samples, told, told_bytes, free, began, fetched, written = fields
+        offset, nbytes, layout, aside, samples, told, told_bytes, free, began, fetched, written, calls, cpu = fields
         if samples < 0:
             results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
         else:
             skipped, notes = _read_told(buffer[told : told + told_bytes]) if told_bytes else ((), ())
             packed = _new(Packed, (offset, nbytes, layout, aside, None))
-            results.append(_new(Made, (packed, samples, skipped, notes, _new(Timing, (free, began, fetched, written)))))
+            timing = _new(Timing, (free, began, fetched, written, written))
+            results.append(_new(Made, (packed, samples, skipped, notes, timing, calls, cpu)))
     return Answer(said.worker, said.ticket, said.slot, results)
 
 

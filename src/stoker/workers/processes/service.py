@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from time import process_time_ns
 from typing import NamedTuple, NoReturn
 
 from stoker.errors import add_note
@@ -30,7 +31,7 @@ from stoker.workers.processes.records import (
     write_results,
 )
 from stoker.workers.processes.signals import let_signals_through, reset_signals
-from stoker.workers.progress import IDLE, MAKING_THE_DATASET, Place
+from stoker.workers.progress import IDLE, MAKING_THE_DATASET, REFUSING, Place
 from stoker.workers.randomness import OwnGenerators
 from stoker.workers.transport import Writer
 from stoker.workers.worker import Job, Worker
@@ -57,7 +58,7 @@ def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
     place = sign_in(ends.board, number)
     handler = _RequestHandler(number, ends, get_job, place)
     while True:
-        place[0] = IDLE
+        place[0] = handler.place_without_work
         record = _next_record(ends.requests)
         if record is None:
             return
@@ -83,16 +84,23 @@ class _RequestHandler:
         for _ in range(_TRIES):
             place[0] = MAKING_THE_DATASET
             try:
-                self._worker = Worker(number, get_job(), writer, ends.store, OwnGenerators(), place)
+                self._worker = Worker(
+                    number, get_job(), writer, ends.store, OwnGenerators(), place, cpu_clock=process_time_ns
+                )
                 self._worker.open()
                 let_signals_through()  # which its modules may have blocked
                 collect_less_garbage()
+                self._refusal = None
                 return
             except BaseException as error:  # kept, and raised at the first request
                 self._worker = None
                 self._refusal = ordinary(error)
         assert self._refusal is not None
         add_note(self._refusal, f"stoker: in worker {number}, while it unpacked or made the dataset")
+
+    @property
+    def place_without_work(self) -> int:
+        return IDLE if self._refusal is None else REFUSING
 
     def answer(self, kind: Ask, request: Request, capacity: int, in_slot: int) -> Said:
         slot = self._slots.get(request.slot, capacity)

@@ -79,7 +79,7 @@ class Lending:
     def reduced(self, obj: Any) -> Any:
         """How to pickle something, if a worker can have it in common with us; else NotImplemented."""
         if type(obj) is np.memmap:
-            return _reduce_memmap(obj)
+            return reduce_memmap(obj)
         if is_tensor(obj) and is_plain_tensor(obj) and obj.is_shared() and obj.numel():
             return self.tensor(obj)
         # How multiprocessing pickles its memory and connections, which only its own pickler is told.
@@ -107,9 +107,9 @@ def _close_all(kept: dict[tuple[int, ...], int]) -> None:
         os.close(kept.popitem()[1])
 
 
-def _reduce_memmap(array: Any) -> Any:
-    """A memory-mapped file is opened again in the worker, not read into memory here."""
-    file = getattr(array, "filename", None)
+def reduce_memmap(array: Any) -> Any:
+    """A memory-mapped file is opened again in the worker, not read into memory here. NotImplemented: it is none."""
+    file = getattr(array, "filename", None) if type(array) is np.memmap else None
     if file is None or not array.flags.c_contiguous or array._mmap is None or not os.path.exists(file):
         return NotImplemented
     mapped_from = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY

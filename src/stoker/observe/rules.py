@@ -1,0 +1,288 @@
+"""The rules of the diagnosis: each looks at the evidence, and finds something or not; the first that does is right.
+
+So their order matters: what is sure from a single figure comes first, and what is left when nothing else explains the
+wait comes last.
+"""
+
+from __future__ import annotations
+
+from stoker.observe.culprits import Culprit, Finding, WhatIf
+from stoker.observe.evidence import MANY_WORKERS, SMALL_SHARE, Evidence
+
+_MOST = 0.5  # of the time: what took more than this is what to talk about
+_STARVED = 0.15  # of its time without a core: more than a scheduler takes from a thread on a machine that has room
+_NEARLY_ALL = 0.8  # of the cores: workers that want as many leave none to others
+_NOT_FOUND = 0.1  # of the samples: a cache that lacks more than this is cold
+_ONE_CORE = 1.2  # what threads can use of all cores together, if they do not release the interpreter lock
+_ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def _starved(e: Evidence) -> Finding | None:
+    """Looked at first: it lengthens the consumer's own step, so that it need not wait at all."""
+    if not e.stats.workers or not e.setup.is_here or e.consumer_delay < max(_STARVED, e.wait):
+        return None
+    if e.wanted_cores < _NEARLY_ALL * e.cores:  # then it is another program that takes them
+        return None
+    fewer = max(min(e.stats.workers, e.cores) - 1, 1)
+    remedy = f"{_argument(e, fewer)} leaves a core to it"
+    if fewer == e.stats.workers:
+        remedy = f"more cores, or a cheaper {e.setup.making}, would help"
+    return Finding(
+        Culprit.STARVED_CONSUMER,
+        f"{_waited(e)}, but for a core to run on {percent(e.consumer_delay)}: {e.stats.workers} workers wanted "
+        f"{e.wanted_cores:.1f} of {e.cores} cores",
+        remedy,
+        "step",
+    )
+
+
+def _fed(e: Evidence) -> Finding | None:
+    if e.wait >= SMALL_SHARE:
+        return None
+    if not e.stats.workers:
+        return Finding(Culprit.CONSUMER, f"Training made its batches itself, {percent(e.wait)} of the time", "", "step")
+    cause = (
+        f"Training was kept fed: it waited {percent(e.wait)} of the time and the workers idled "
+        f"{percent(e.idle)} of theirs"
+    )
+    needed = e.workers_needed()
+    if needed is None or needed >= e.stats.workers:
+        return Finding(Culprit.CONSUMER, cause, "", "step")
+    would = _changes(e, needed)
+    remedy = f"{_argument(e, needed)} would do"
+    is_waste = needed <= e.stats.workers - 2 and needed <= e.stats.workers / 2
+    culprit = Culprit.TOO_MANY_WORKERS if is_waste else Culprit.CONSUMER
+    return Finding(culprit, cause, remedy, "idle" if is_waste else "step", would)
+
+
+def _moving(e: Evidence) -> Finding | None:
+    if e.share_of_wait("move") < _MOST:
+        return None
+    share = percent(min(e.share_of_wait("move"), 1.0))
+    if e.setup.on_device:
+        return Finding(
+            Culprit.DEVICE_COPY,
+            f"{_waited(e)}. While it waited, a batch was on its way to the device {share} of the time",
+            "smaller dtypes (convert on the device), or a to_device= that returns stoker.InFlight while its copy runs, "
+            "would help; more workers would not",
+            "move",
+        )
+    return Finding(
+        Culprit.CONVERSION,
+        f"{_waited(e)}. {share} of that was to=, in training's own thread",
+        "do it in dataset[i] or collate=, where workers do it, or pass it as to_device=, which a thread calls ahead",
+        "move",
+    )
+
+
+def _without_workers(e: Evidence) -> Finding | None:
+    if e.stats.workers:
+        return None
+    busiest = "collation" if e.stats.writing > e.stats.fetching else e.setup.making
+    share = max(e.stats.writing, e.stats.fetching) / e.busy
+    needed = e.workers_needed() or min(max(e.cores, 1), 4)
+    would = _changes(e, needed)
+    return Finding(
+        Culprit.NO_WORKERS,
+        f"There are no workers: training made its batches itself, {percent(e.wait)} of the time, and "
+        f"{percent(share)} of that work was {busiest}",
+        f"{would[0].change} would cut that to about {percent(would[0].wait)}"
+        if would
+        else f"pass {_argument(e, needed)}",
+        "write" if busiest == "collation" else "fetch",
+        would,
+    )
+
+
+def _travelling(e: Evidence) -> Finding | None:
+    if e.setup.is_here or e.during("transfer") <= e.during("fetch") + e.during("write"):
+        return None
+    return Finding(
+        Culprit.TRANSFER,
+        f"{_waited(e)}. While it waited, batches that were done were on their way here from other machines",
+        "smaller batches, workers on nearer machines (placement, local=) or a faster network would help",
+        "transfer",
+    )
+
+
+def _cold(e: Evidence) -> Finding | None:
+    lacking = e.stats.calls / max(e.stats.samples, 1)
+    if not e.setup.has_cache or lacking < _NOT_FOUND or e.share_of_workers("fetch") < _MOST:
+        return None
+    return Finding(
+        Culprit.COLD_CACHE,
+        f"{_worked(e, 'fetch')}: the cache lacked {percent(lacking)} of the samples",
+        "the next epochs find them there",
+        "fetch",
+    )
+
+
+def _slow_batches(e: Evidence) -> Finding | None:
+    """A few batches take much longer than others, and those behind them must wait: in order, or for a worker."""
+    count, excess = e.tail.units, e.tail.excess - e.delay  # of which the scheduler may have taken so much
+    holds_up = excess > _MOST * e.waiting and (e.share_of_wait("ready") > _MOST or e.is_quick_enough)
+    if e.is_of_start or not (excess > _MOST * e.busy or holds_up):
+        return None
+    usual, slowest = e.stations["fetch"].spent, e.stats.slowest[0]
+    prefetch = 4 * e.setup.prefetch
+    asked = (
+        ("in_order=False", e.what_if(in_order=False) if e.setup.in_order else None),
+        (f"{e.setup.prefetch_argument}={prefetch}", e.what_if(prefetch=prefetch)),
+    )
+    would = tuple(WhatIf(change, wait) for change, wait in asked if wait is not None and wait < e.wait - SMALL_SHARE)
+    cuts = [f"{what.change} would cut the wait to about {percent(what.wait)}" for what in would]
+    return Finding(
+        Culprit.SLOW_BATCHES,
+        f"{_waited(e)}. {count} of {usual.count} batches took much longer than the others ({_seconds(usual.p50)}), and "
+        f"held them up: the slowest {_seconds(slowest.seconds)}, at position {slowest.position} of epoch "
+        f"{slowest.epoch}",
+        "; ".join(cuts)
+        or f"look at the slowest by name, in stats().slowest: {e.setup.making} has few that take so long",
+        "ready",
+        would,
+    )
+
+
+def _handed_over(e: Evidence) -> Finding | None:
+    """Workers had nothing to do, and yet training waited."""
+    itself = e.own / max(e.waiting, 1e-9)
+    if itself > _MOST:
+        cause = f"{percent(itself)} of that was taking over batches that were ready"
+        remedy = "bigger batches would help"
+    elif e.share_of_workers("idle") > _MOST:
+        cause = f"While it waited, workers idled {percent(e.share_of_workers('idle'))} of their time"
+        remedy = (
+            "items that come more quickly, or bigger ones, would help"
+            if e.setup.pulls
+            else f"{e.setup.prefetch_argument}={2 * e.setup.prefetch}, or bigger batches, would help"
+        )
+    else:
+        return None
+    return Finding(Culprit.HAND_OVER, f"{_waited(e)}. {cause}", remedy, "idle")
+
+
+def _threaded(e: Evidence) -> Finding | None:
+    """Libraries in workers compute with threads of their own, together with more than there are cores."""
+    workers = e.stats.workers
+    if e.threads < 1.5 or e.computing < _MOST or not e.cores or e.threads * workers <= e.cores:
+        return None
+    return Finding(
+        Culprit.THREADS_IN_WORKERS,
+        f"{_waited(e)}. While it waited, {workers} workers computed with {e.threads:.0f} threads each, on {e.cores} "
+        f"cores",
+        "pass an init= that limits them (torch.set_num_threads(1), threadpoolctl.threadpool_limits(1)), or set "
+        "OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1",
+        e.busiest,
+    )
+
+
+def _locked(e: Evidence) -> Finding | None:
+    """Threads share one interpreter, and only one of them computes at a time."""
+    if not e.setup.shares_interpreter or e.stats.workers < 2 or e.computing < _MOST or e.used_cores > _ONE_CORE:
+        return None
+    return Finding(
+        Culprit.INTERPRETER_LOCK,
+        f"{_worked(e, 'fetch')}, and {e.stats.workers} threads computed on {e.used_cores:.1f} cores: "
+        f"they share one interpreter lock",
+        f"processes do not: workers={min(e.stats.workers, max(e.cores, 1))}",
+        "fetch",
+    )
+
+
+def _crowded(e: Evidence) -> Finding | None:
+    """More workers than cores, all of which want to compute."""
+    delay, workers = e.delay / e.busy, e.stats.workers
+    if not e.cores or workers <= e.cores or delay < _MOST or e.wanted_cores <= e.cores:
+        return None
+    return Finding(
+        Culprit.TOO_MANY_WORKERS,
+        f"{_waited(e)}. {workers} workers shared {e.cores} cores, and had none {percent(min(delay, 1.0))} of the time",
+        f"{_argument(e, e.cores)} would be as fast; a cheaper {e.setup.making} would help",
+        e.busiest,
+    )
+
+
+def _working(e: Evidence) -> Finding:
+    """Workers were busy all the time."""
+    station = e.busiest
+    cause = _worked(e, station)
+    needed, is_computing = e.workers_needed(), e.computing >= _MOST
+    has_room = not is_computing or not e.cores or e.stats.workers < e.cores
+    more = needed or min(2 * e.stats.workers, e.cores if is_computing and e.cores else MANY_WORKERS)
+    would = _changes(e, more) if has_room else ()
+    if station == "write":
+        otherwise = "a cheaper collate= or smaller samples would help"
+        return Finding(Culprit.COLLATE, cause, _with_more(e, more, would, otherwise), station, would)
+    if not is_computing and (needed is None or needed > e.cores):
+        cause += f", which waited itself (for a disk, a network, or a lock) {percent(1 - e.computing)} of that"
+        return Finding(Culprit.LATENCY, cause, _with_more(e, more, would, _as_threads(e, more)), station, would)
+    if needed is not None and has_room and e.stats.workers < needed:
+        return Finding(Culprit.TOO_FEW_WORKERS, cause, _with_more(e, more, would, ""), station, would)
+    others = f"{_argument(e, more)}, " if has_room else f"more workers would not help, as there are {e.cores} cores; "
+    otherwise = f"{others}a cheaper {e.setup.making}, or cache=stoker.Cache(path), would help"
+    return Finding(Culprit.DATASET, cause, _with_more(e, more, would, otherwise), station, would)
+
+
+RULES = (
+    _starved,
+    _fed,
+    _moving,
+    _without_workers,
+    _travelling,
+    _cold,
+    _slow_batches,
+    _handed_over,
+    _threaded,
+    _locked,
+    _crowded,
+    _working,
+)
+
+
+# Words
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _waited(e: Evidence) -> str:
+    return f"Training waited for data {percent(e.wait)} of the time"
+
+
+def _worked(e: Evidence, station: str) -> str:
+    what = "collation" if station == "write" else e.setup.making
+    return f"{_waited(e)}. While it waited, {percent(e.share_of_workers(station))} of worker time was {what}"
+
+
+def _changes(e: Evidence, workers: int) -> tuple[WhatIf, ...]:
+    wait = e.what_if(workers=workers)
+    return () if wait is None else (WhatIf(_argument(e, workers), wait),)
+
+
+def _argument(e: Evidence, workers: int) -> str:
+    """So many workers where they live now."""
+    is_number = e.setup.backend not in ("Threads", "Ray") or e.setup.workers_argument != "workers"
+    return f"{e.setup.workers_argument}={workers if is_number else f'stoker.{e.setup.backend}({workers})'}"
+
+
+def _with_more(e: Evidence, more: int, would: tuple[WhatIf, ...], otherwise: str) -> str:
+    """What more workers would bring, if they would bring something."""
+    if not would or would[0].wait > e.wait - SMALL_SHARE:
+        return otherwise
+    change, wait = would[0].change, would[0].wait
+    is_next = more == e.stats.workers + 1 and more - 2 < len(_ORDINALS)
+    who = f"a {_ORDINALS[more - 2]} worker" if is_next else f"{more} workers"
+    cut = f"{who} ({change}) would cut the wait to about {percent(wait)}"
+    return f"{cut}; {otherwise}" if otherwise else cut
+
+
+def _as_threads(e: Evidence, workers: int) -> str:
+    may_be_many = "workers that hardly compute may be more than there are cores"
+    if e.setup.workers_argument != "workers" or e.setup.backend == "Threads":
+        return may_be_many
+    return f"{may_be_many}, and threads will do: workers=stoker.Threads({workers})"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

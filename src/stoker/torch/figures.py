@@ -1,0 +1,40 @@
+"""Figures of the drop-in: those of the stream that makes its batches, in the words of torch's arguments."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from stoker import Setup, Stats
+
+
+class Figures:
+    """What the workers have done that a loader has, or had last.
+
+    ``batches``: that the consumer was given. The stream knows bundles of them only.
+    """
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self._observed: Any = None  # of the stream that makes the batches, or made the last ones
+
+    def follow(self, observed: Any, title: str) -> None:
+        """From now on what was observed of this stream."""
+        self._observed, self.batches = observed, 0
+        observed.title = title
+
+    def stats(self, batch_size: int | None) -> Stats:
+        """``batch_size``: None: not known."""
+        if self._observed is None:
+            return Stats(0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (), setup=Setup(backend="Inline"))
+        stats: Stats = self._observed.stats()
+        own = replace(stats.setup, making="dataset[i] and collate_fn", prefetch_argument="prefetch_factor")
+        if own.is_here:
+            own = replace(own, workers_argument="num_workers")
+        return replace(stats, setup=own, batches=self.batches, samples=self.batches * (batch_size or 0))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        if self._observed is None:
+            raise RuntimeError("there is nothing to report: no loop with workers has begun. Pass num_workers=1 or more")
+        self._observed.report(path)

@@ -1,0 +1,52 @@
+"""What is asked of a cluster: how many workers, what each needs, and where they are to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Placing:
+    """As the user has it in ``stoker.Ray``, checked.
+
+    Attributes:
+        first: Workers at the start.
+        least: Workers that must come up.
+        most: Workers that there may be, if demand grows.
+        num_cpus: That each one takes.
+        resources: Others that each one takes.
+        placement: "spread", "pack", or a placement group of Ray's.
+        runtime_env: Of Ray's, for the actors.
+        start_timeout: Seconds until those must be up.
+    """
+
+    first: int
+    least: int
+    most: int
+    num_cpus: float
+    resources: Mapping[str, float]
+    placement: Any
+    runtime_env: Mapping[str, Any] | None
+    start_timeout: float
+
+    def actor_options(self) -> dict[str, Any]:
+        """What Ray is told. It restarts and repeats nothing: the engine does."""
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        strategy = (
+            {"spread": "SPREAD", "pack": "DEFAULT"}.get(self.placement) if isinstance(self.placement, str) else None
+        )
+        return {
+            "num_cpus": self.num_cpus,
+            "resources": dict(self.resources) or None,
+            "scheduling_strategy": strategy or PlacementGroupSchedulingStrategy(self.placement),
+            "runtime_env": None if self.runtime_env is None else dict(self.runtime_env),
+            "max_restarts": 0,
+            "max_task_retries": 0,
+        }
+
+    def each(self) -> str:
+        """What a worker needs, in words."""
+        return ", ".join([f"{self.num_cpus:g} CPU", *(f"{count:g} {name}" for name, count in self.resources.items())])

@@ -1,0 +1,1 @@
+"""``workers="auto"``: processes that are added and retired while batches flow."""
