@@ -84,6 +84,20 @@ def test_json_lines_with_blank_ones_between(tmp_path_factory, values, blanks, en
     assert count_samples(path) == len(values)
 
 
+def test_json_lines_may_hold_nan_and_infinity_as_python_writes_them(tmp_path):
+    values = [{"a": 1.5}, {"a": float("inf")}, {"a": -float("inf")}, {"a": float("nan"), "b": ["NaN"]}, 7]
+    path = written(tmp_path, "a.jsonl", "".join(json.dumps(value) + "\n" for value in values).encode())
+    assert repr(read_chunk(path)) == repr(values)
+    assert repr(read_chunk(path, gather=True)) == repr(values)
+
+
+@pytest.mark.parametrize("line", [b'{"a": nan}', b'{"a": Nan, "b": 1}', b'["NaN", oops]', b"NaN NaN", b'{"a": NaN'])
+def test_other_words_that_json_does_not_have_are_errors_that_name_the_line(tmp_path, line):
+    path = written(tmp_path, "a.jsonl", b"1\n" + line + b"\n")
+    with pytest.raises(ChunkError, match=r"line 2, byte 2: DecodeError: JSON is malformed"):
+        read_chunk(path)
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n")), max_size=8), st.booleans())
 def test_text_lines_are_split_at_newlines_only(tmp_path_factory, lines, windows):
     end = "\r\n" if windows else "\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from collections.abc import Callable, Iterator, Sized
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -22,6 +24,8 @@ S = TypeVar("S", bound=Sized)
 _BLOCK_BYTES = 1 << 17  # of lines that are read or counted together; more do not fit a cache of the processor
 _NEWLINE = ord("\n")
 _BLANK = b" \t\r\n"  # what JSON takes for nothing
+_WORDS = re.compile(rb"[A-Za-z]+")
+_NOT_FINITE = frozenset((b"NaN", b"Infinity"))
 
 
 def read_json(path: str, context: ReadContext) -> Iterator[list[Any]]:
@@ -71,13 +75,25 @@ def _line_by_line(decoder: msgspec.json.Decoder[Any], block: bytes, at: _At, con
     for line in io.BytesIO(block):
         try:
             if line.strip(_BLANK):
-                values.append(decoder.decode(line))
+                values.append(_decoded(decoder, line))
         except Exception as error:
             context.where = str(at.behind(1, 0))
             error.add_note("A file of JSON holds one value a line; for any other give read=function")
             raise
         at = at.behind(1, len(line))
     return values
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
+    """Python's json and others write numbers that JSON has no word for; Python's json reads them, too."""
+    try:
+        return decoder.decode(line)
+    except msgspec.DecodeError:
+        if _NOT_FINITE.isdisjoint(_WORDS.findall(line)):
+            raise
+        with suppress(ValueError, RecursionError):
+            return json.loads(line)
+        raise
 
 
 class _At(NamedTuple):
