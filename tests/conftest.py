@@ -19,8 +19,10 @@ from stoker import Auto, Inline, Processes, Threads
 from stoker.workers.processes.nursery import Nursery
 from tests.children import child_pids
 
-settings.register_profile("busy machine", deadline=None)
-settings.load_profile("busy machine")
+# `make test` tries the same examples each time, so that what it says of a change is about the change;
+# `make test-all` looks for new ones.
+settings.register_profile("same examples", deadline=None, derandomize=True)
+settings.register_profile("new examples", deadline=None, print_blob=True)
 
 # Of tinygrad's devices this one needs nothing. Its CPU device needs a clang that knows all types, as not each does
 # ("__bf16 is not supported"); who wants another device tested sets DEV.
@@ -91,8 +93,9 @@ class _OldObjects:
             cls.modules, cls.tests = len(sys.modules), 0
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Not when this module is imported, as it is in workers whose dataset is defined in a test."""
+    settings.load_profile("same examples" if config.option.markexpr else "new examples")
     # Whatever names a semaphore first starts a process for it, with a pipe that this one keeps: no test's own.
     multiprocessing.resource_tracker.ensure_running()
     # A script that runs the tests in the background leaves SIGINT ignored, and Ctrl-C is part of what is tested.
