@@ -14,6 +14,7 @@ DEMO := .venv-demo
 TEST := .venv-test-$(VERSION)
 BENCH := .venv-bench
 NEUTRAL := .venv-dlio
+PACKAGE := .venv-package
 
 PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
@@ -29,7 +30,7 @@ ONLY ?=
 # Tests that run side by side: one more than there are cores, as many wait for a process to start.
 JOBS ?= $(shell expr $$(nproc) + 1)
 
-.PHONY: help demo test test-all coverage bench bench-neutral soak simulate lint format clean
+.PHONY: help demo test test-all coverage bench bench-neutral soak simulate package lint format clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,8 +73,19 @@ soak: $(TEST)/.ready  ## hours in minutes: MINUTES=5
 simulate: $(TEST)/.ready  ## a cluster that does not exist: 1,000 nodes, 10,000 consumers
 	$(TEST)/bin/python -m benchmarks.simulate
 
+# The wheel is made from the sdist, as installers that find no wheel do, and tried where nothing else is installed.
+package:  ## build sdist and wheel into dist/, and try the wheel in a clean environment
+	$(call make-venv,$(PACKAGE))
+	@rm -rf dist $(PACKAGE)-try
+	@$(PACKAGE)/bin/python $(PIP) build twine
+	$(PACKAGE)/bin/python -m build --outdir dist .
+	$(PACKAGE)/bin/python -m twine check --strict dist/*
+	@"$(RUNNABLE)" -m venv $(PACKAGE)-try
+	@$(PACKAGE)-try/bin/python $(PIP) dist/*.whl
+	cd dist && ../$(PACKAGE)-try/bin/python -I ../tests/package/try_installed.py
+
 clean:  ## remove environments and caches
-	rm -rf .venv-demo .venv-bench .venv-dlio .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-bench .venv-dlio .venv-package* .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for a finished environment; a change of what it was made from makes it again.
