@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stoker.batches import collate as default_collate
+from stoker.observe import ErrorPolicy
 from stoker.plan import MAX_EPOCH, Plan
 from stoker.sources import is_chunks
 from stoker.workers import Workers
@@ -171,6 +172,20 @@ def check_rotation(rotation: Any, workers: Workers) -> None:
             f"rotation= with workers={workers!r}: rotating samples lie in memory that all workers share, which "
             f"machines of a cluster do not. Pass cache=stoker.Cache(path), which each node has for itself, or "
             f"workers=stoker.Processes(n)"
+        )
+
+
+def check_replacing(policy: ErrorPolicy, what: str, rotation: Any = None) -> None:
+    """Where there is another sample to take the place of one that fails."""
+    if policy.replaces and rotation is not None:
+        raise ValueError(
+            'on_error="replace" and rotation=: a sample that rotates is used several times, and so would its '
+            'replacement have to be. Pass on_error="skip" or "quarantine"'
+        )
+    if policy.replaces and what != "dataset":
+        raise ValueError(
+            f'on_error="replace" needs a dataset with an index, of which another sample is taken, and {what} have '
+            f'none: pass on_error="skip" or "quarantine"'
         )
 
 

@@ -27,12 +27,14 @@ def indexed_session(
     """``keeping``: where samples are kept, if anywhere."""
     dataset, policy, ahead = source.dataset, settings.policy, (settings.ahead, settings.usually_ahead)
     reference = None
-    if policy.on_error == "quarantine":
+    if policy.file is not None:
         reference = Reference(source.reference(), keeping.seed, source.secrets())
     return Session(
         "loader",
         IndexedAgenda(plan, source, settings.longest_run),
-        job=Job(source, plan, collate, policy.leaves_out, keeping.opener(dataset, *ahead), init),
+        job=Job(
+            source, plan, collate, policy.leaves_out, keeping.opener(dataset, *ahead), init, replaces=policy.replaces
+        ),
         settings=settings,
         failures=Failures(policy, reference),
         new_store=keeping.new_file,

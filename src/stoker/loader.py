@@ -11,6 +11,7 @@ from stoker.arguments import (
     answers_unknown_names,
     check_chunked,
     check_has_index,
+    check_replacing,
     check_rotation,
     checked_collate,
     checked_epoch,
@@ -75,10 +76,10 @@ class Loader(Generic[B]):
         on_error: What to do with a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
             ``timeout`` that often. "raise": raise the error. "skip": leave the sample out, so that its batch is
             smaller. "quarantine": leave it out and append its index, epoch, error and traceback to a JSON-lines file
-            for ``stoker replay``.
-        max_errors: The number of samples that may be left out in an epoch, or their share as a float. None: all but
+            for ``stoker replay``. "replace": another sample takes its place, so that the batch keeps its size.
+        max_errors: The number of samples that may fail in an epoch, or their share as a float. None: all but
             one.
-        quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
+        quarantine: The file for on_error="quarantine" (None: ``quarantine.jsonl``) or "replace" (None: no file).
         timeout: The number of seconds that a worker may take for a batch; to make the dataset it may take ten times as
             long, and at least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect
             inline, where there is nobody to watch.
@@ -157,6 +158,7 @@ class Loader(Generic[B]):
             progress=progress,
         )
         check_rotation(rotation, settings.workers)
+        check_replacing(policy, "Chunks" if is_chunks(dataset) else "dataset", rotation)
         keeping = Keeping(cache, rotation)
         source = None if is_chunks(dataset) else IndexedSource.of(dataset)
         dataset = dataset if source is None else source.dataset  # which of columns is made a dataset

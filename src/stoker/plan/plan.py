@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1  # of any number but the seed: they travel to workers as 64
 _REORDERED = 2**62  # positions, where they are shuffled or rotate: what permutation.py can do
 _SEED_BITS = 4096  # of a seed: Python refuses to write much longer numbers as text, which a state is
 
-# Domains: keys for different purposes never come from the same parts.
+# Domains: keys for different purposes never come from the same parts. 5 is in replacements.py.
 _SHUFFLE_KEY, _BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 1, 2, 3, 4
 
 
