@@ -34,7 +34,7 @@ LAYERS = [
     ),
     *("bridges", "batches", "shards", "arguments"),
     *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "showing", "session"),
-    *("streams", "surveys", "chunk_session", "loader", FACE),
+    *("streams", "surveys", "chunk_session", "indexed_session", "iteration", "own_shard", "loader", FACE),
     *("torch", "compat", "export", "doctor", "cli", "testing", "__main__"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}

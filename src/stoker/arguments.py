@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stoker.batches import collate as default_collate
+from stoker.observe import ErrorPolicy
 from stoker.plan import MAX_EPOCH, Plan
 from stoker.sources import is_chunks
 from stoker.workers import Workers
@@ -98,14 +99,23 @@ def checked_seconds(seconds: Any) -> float:
     return float(seconds)
 
 
-def checked_epoch(epoch: Any) -> int:
+def checked_epoch(method: str, epoch: Any) -> int:
+    """``method``: what it is an argument of, for the message."""
+    return _checked_number(f"{method}(%s)", epoch)
+
+
+def checked_step(method: str, step: Any) -> int:
+    return _checked_number(f"{method}(..., step=%s)" if method != "skip" else "skip(%s)", step)
+
+
+def _checked_number(call: str, value: Any) -> int:
     try:
-        number = -1 if isinstance(epoch, bool) else operator.index(epoch)
+        number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = -1
     if not 0 <= number <= MAX_EPOCH:
-        shown = repr(epoch) if number.bit_length() <= _SHOWN_BITS else f"an int of {number.bit_length()} bits"
-        raise ValueError(f"set_epoch({shown}): pass a whole number from 0 to {MAX_EPOCH} (2**53 - 1)")
+        shown = repr(value) if number.bit_length() <= _SHOWN_BITS else f"an int of {number.bit_length()} bits"
+        raise ValueError(f"{call % shown}: pass a whole number from 0 to {MAX_EPOCH} (2**53 - 1)")
     return number
 
 
@@ -165,6 +175,20 @@ def check_rotation(rotation: Any, workers: Workers) -> None:
         )
 
 
+def check_replacing(policy: ErrorPolicy, what: str, rotation: Any = None) -> None:
+    """Where there is another sample to take the place of one that fails."""
+    if policy.replaces and rotation is not None:
+        raise ValueError(
+            'on_error="replace" and rotation=: a sample that rotates is used several times, and so would its '
+            'replacement have to be. Pass on_error="skip" or "quarantine"'
+        )
+    if policy.replaces and what != "dataset":
+        raise ValueError(
+            f'on_error="replace" needs a dataset with an index, of which another sample is taken, and {what} have '
+            f'none: pass on_error="skip" or "quarantine"'
+        )
+
+
 def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None:
     """What a loader of chunk files cannot do."""
     if cache is not None or rotation is not None:
@@ -175,6 +199,15 @@ def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None
             f"shuffle={plan.shuffle!r} of Chunks: pass True, and Chunks(..., interleave=n) for how many files mix"
         )
     check_chunked_shard(chunks, plan.shard)
+
+
+def check_has_index(method: str, chunks: Chunks | None) -> None:
+    """What goes by the indices of samples."""
+    if chunks is not None:
+        raise ValueError(
+            f"{method}() of a loader of Chunks: their samples have no indices, and how many batches a file has is "
+            f"known only when it was read. Use set_epoch(), or load_state_dict() with a state that was saved there"
+        )
 
 
 def check_chunked_shard(chunks: Chunks, shard: tuple[int, int]) -> None:

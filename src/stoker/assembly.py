@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from stoker.engine import Driver, Machine, Pacing
 from stoker.memory import Slots, limits_explained
+from stoker.plan import MOST_REPLACEMENTS
 from stoker.settings import Settings
 from stoker.shadows import shadows_explained
 from stoker.workers import Death, Site, SlotTransport
@@ -23,6 +24,7 @@ def machine_of(settings: Settings) -> Machine:
         in_order=settings.in_order,
         deaths_allowed=settings.max_deaths,
         leave_out=settings.policy.leaves_out,
+        replacements=MOST_REPLACEMENTS if settings.policy.replaces else 0,
         announced=traits.is_announced,
         share=settings.prefetch if traits.is_elastic else None,
     )
@@ -55,7 +57,7 @@ def assembled(
             store=store,
             timeout=None if traits.is_inline else settings.timeout,
             deaths_allowed=settings.max_deaths,
-            leave_out=settings.policy.leaves_out,
+            leave_out=settings.policy.leaves_out and not settings.policy.replaces,
             pacing=Pacing(traits.run_seconds, traits.run_bytes),
             on_death=on_death,
         )

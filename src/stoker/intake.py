@@ -203,7 +203,7 @@ class Intake:
                 error, count = too_many, 0
                 if delivery.otherwise is not None:
                     delivery.after, self.is_in_step = delivery.otherwise, False
-            self._meter.skipped(len(delivery.skipped))
+            self._meter.skipped(len(delivery.skipped), replaced=self._failures.replaces)
             cursor = progress.leave_out(count)
             progress.cursor, delivery.skipped = cursor, ()
         if error is not None:

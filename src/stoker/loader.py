@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.agenda import IndexedAgenda
 from stoker.arguments import (
     answers_unknown_names,
     check_chunked,
-    check_chunked_shard,
+    check_has_index,
+    check_replacing,
     check_rotation,
     checked_collate,
     checked_epoch,
     checked_init,
     checked_seconds,
+    checked_step,
     named,
 )
 from stoker.bridges import Framework
-from stoker.errors import ClosedError
-from stoker.observe import ErrorPolicy, Failures, OnError, Reference, Setup, Stats, Trace
+from stoker.indexed_session import indexed_session
+from stoker.iteration import Iteration, Pass, Passes
+from stoker.observe import ErrorPolicy, OnError, Stats, Trace
 from stoker.observe.page import Watch
+from stoker.own_shard import OwnShard
 from stoker.plan import Plan
-from stoker.session import Session
 from stoker.settings import Settings
-from stoker.shards import check_still, shard_of, warn_if_all_read_all
+from stoker.shards import shard_of
 from stoker.sources import IndexedSource, is_chunks
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
-from stoker.workers.worker import Job
 
 if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
     import typing_extensions
@@ -77,10 +76,10 @@ class Loader(Generic[B]):
         on_error: What to do with a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
             ``timeout`` that often. "raise": raise the error. "skip": leave the sample out, so that its batch is
             smaller. "quarantine": leave it out and append its index, epoch, error and traceback to a JSON-lines file
-            for ``stoker replay``.
-        max_errors: The number of samples that may be left out in an epoch, or their share as a float. None: all but
+            for ``stoker replay``. "replace": another sample takes its place, so that the batch keeps its size.
+        max_errors: The number of samples that may fail in an epoch, or their share as a float. None: all but
             one.
-        quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
+        quarantine: The file for on_error="quarantine" (None: ``quarantine.jsonl``) or "replace" (None: no file).
         timeout: The number of seconds that a worker may take for a batch; to make the dataset it may take ten times as
             long, and at least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect
             inline, where there is nobody to watch.
@@ -159,16 +158,16 @@ class Loader(Generic[B]):
             progress=progress,
         )
         check_rotation(rotation, settings.workers)
+        check_replacing(policy, "Chunks" if is_chunks(dataset) else "dataset", rotation)
         keeping = Keeping(cache, rotation)
         source = None if is_chunks(dataset) else IndexedSource.of(dataset)
         dataset = dataset if source is None else source.dataset  # which of columns is made a dataset
         length = 0 if source is None or source.is_factory else len(dataset)
         rotation_of_plan = keeping.times, keeping.rotating
         plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), *rotation_of_plan, even_shards)
-        self._given_shard, self._shard_is_checked = shard, False
         collate, init = checked_collate(collate), checked_init(init)
         self._about = f"{named(dataset)}, batch_size={batch_size}, shuffle={shuffle}"
-        self._pass: Pass | None = None
+        self._passes = Passes()
         self._chunks: Chunks | None = dataset if source is None else None
         if source is None:
             from stoker.chunk_session import (
@@ -178,38 +177,26 @@ class Loader(Generic[B]):
             check_chunked(dataset, plan, cache, rotation)
             self._session = chunk_session(dataset, plan, collate, init, settings)
         else:
-            store = keeping.opener(dataset, settings.ahead, settings.usually_ahead)
-            reference = (
-                Reference(source.reference(), keeping.seed, source.secrets()) if on_error == "quarantine" else None
-            )
-            self._session = Session(
-                "loader",
-                IndexedAgenda(plan, source, settings.longest_run),
-                job=Job(source, plan, collate, policy.leaves_out, store, init),
-                settings=settings,
-                failures=Failures(policy, reference),
-                new_store=keeping.new_file,
-                reopen_store=functools.partial(keeping.reopener, dataset, settings.ahead, settings.usually_ahead),
-                setup=Setup(has_cache=cache is not None),
-            )
+            self._session = indexed_session(source, plan, collate, init, keeping, settings)
+        self._shard = OwnShard(shard, self._session, self._chunks)
         self._session.showing.title = f"Loader({self._about})"
         self._end_with_me()
 
     def __iter__(self) -> Iteration[B]:
         """Begins the next epoch or, after ``load_state_dict``, the rest of the epoch that was saved."""
         self._session.check_usable()
-        self._check_shard()
-        if self._pass is not None and self._pass.is_begun and self.epoch == self._pass.epoch:
+        self._shard.check()
+        if self._passes.is_done_with(self.epoch):
             self._session.go_to(self.epoch + 1)
         self._session.begin_epoch()
-        self._pass = Pass(self.epoch)
-        iteration = Iteration(self, self._pass)
+        self._passes.current = own = Pass(self.epoch)
+        iteration: Iteration[B] = Iteration(self, self._session, self._passes, own)
         self._session.showing.show_progress(f"epoch {self.epoch}", iteration)
         return iteration
 
     def __len__(self) -> int:
         """The number of batches in an epoch. Starts the workers if only they can make the dataset."""
-        self._find_shard()
+        self._shard.find()
         return len(self._session)
 
     @property
@@ -223,14 +210,14 @@ class Loader(Generic[B]):
         Raises:
             ValueError: ``epoch`` is not a whole number from 0 to 2**53 - 1.
         """
-        epoch = checked_epoch(epoch)
-        if epoch != self.epoch or self._pass is not None:
+        epoch = checked_epoch("set_epoch", epoch)
+        if epoch != self.epoch or self._passes.current is not None:
             self._session.go_to(epoch)
-            self._pass = None
+            self._passes.current = None
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the consumer, as a dict that JSON can hold. Prefetched batches do not count as taken."""
-        self._find_shard()
+        self._shard.find()
         return self._session.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -243,9 +230,80 @@ class Loader(Generic[B]):
             StateError: The state is damaged, or was saved with another dataset length, batch size, shuffle or seed.
         """
         self._session.check_usable()
-        self._find_shard()
+        self._shard.find()
         self._session.load(state)
-        self._pass = None
+        self._passes.current = None
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Makes the batch of that step of that epoch the next one, like loading a state that was saved before it.
+
+        A running loop goes on there if it is a loop over that epoch, and ends if not: the next loop begins there.
+
+        Args:
+            epoch: The epoch, from 0 on.
+            step: The place of the batch in the epoch, from 0 to ``len(loader) - 1``.
+
+        Raises:
+            IndexError: The epoch has no such step.
+            ValueError: The epoch or the step is not a whole number of 0 or more, or the dataset is ``Chunks``.
+
+        Example:
+            >>> import numpy as np, stoker
+            >>> with stoker.Loader(np.arange(6), batch_size=2) as loader:
+            ...     loader.seek(epoch=0, step=1)
+            ...     [batch.tolist() for batch in loader]
+            [[2, 3], [4, 5]]
+        """
+        epoch, step = checked_epoch("seek", epoch), checked_step("seek", step)
+        self._prepare_to_move("seek")
+        self._session.seek(epoch, step)
+        self._passes.move()
+
+    def skip(self, batches: int) -> None:
+        """Passes over the next batches, without making them, as past a loss spike.
+
+        They are the next ones by the plan, from where ``state_dict()`` is. A running loop goes on behind them. Those
+        after the end of the epoch are the first ones of the next epoch: then a running loop ends, and the next
+        loop begins behind them.
+
+        Raises:
+            ValueError: ``batches`` is not a whole number of 0 or more, or the dataset is ``Chunks`` or is empty.
+
+        Example:
+            >>> import numpy as np, stoker
+            >>> with stoker.Loader(np.arange(10), batch_size=2) as loader:
+            ...     for batch in loader:
+            ...         print(batch.tolist())
+            ...         if batch[0] == 2:
+            ...             loader.skip(2)
+            [0, 1]
+            [2, 3]
+            [8, 9]
+        """
+        count = checked_step("skip", batches)
+        self._prepare_to_move("skip")
+        self._session.skip(count)
+        self._passes.move()
+
+    def indices(self, epoch: int, step: int) -> list[int]:
+        """The indices of the samples in the batch of that step of that epoch, in the order of the batch.
+
+        They are computed: nothing is read, and it works before, in and after a loop. The workers are started only if
+        nobody else can tell the length of the dataset, as by ``len(loader)``.
+
+        Raises:
+            IndexError: The epoch has no such step.
+            ValueError: The epoch or the step is not a whole number of 0 or more, or the dataset is ``Chunks``.
+
+        Example:
+            >>> import numpy as np, stoker
+            >>> stoker.Loader(np.arange(1000), batch_size=4, shuffle=True).indices(epoch=3, step=100)
+            [650, 364, 778, 987]
+        """
+        epoch, step = checked_epoch("indices", epoch), checked_step("indices", step)
+        check_has_index("indices", self._chunks)
+        self._shard.find()
+        return self._session.indices(epoch, step)
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.
@@ -257,7 +315,7 @@ class Loader(Generic[B]):
         """
         seconds = checked_seconds(seconds)
         self._session.check_usable()
-        self._check_shard()
+        self._shard.check()
         self._session.warm_up(seconds)
 
     @property
@@ -308,7 +366,7 @@ class Loader(Generic[B]):
 
     def close(self) -> None:
         """Stops the workers and frees all memory except for batches that you still hold. May be called twice."""
-        self._pass = None
+        self._passes.current = None
         self._session.close()
         self._finalizer.detach()
 
@@ -322,79 +380,17 @@ class Loader(Generic[B]):
         return f"Loader({self._about}, epoch={self.epoch}, {self._session.phase()})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_finalizer"} | {"_pass": None}
+        return {name: value for name, value in vars(self).items() if name != "_finalizer"} | {"_passes": Passes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._end_with_me()
 
-    def _find_shard(self) -> None:
-        """``"auto"`` is asked for anew until the workers have started: process groups come up late."""
-        session = self._session
-        if self._given_shard == "auto" and session.is_fresh:
-            found = shard_of("auto")
-            if found != session.shard:
-                if self._chunks is not None:
-                    check_chunked_shard(self._chunks, found)
-                session.set_shard(found)
-
-    def _check_shard(self) -> None:
-        """As a loop or the workers begin."""
-        self._find_shard()
-        self._session.showing.watch()
-        if self._given_shard == "auto":
-            check_still(self._session.shard)
-        if not self._shard_is_checked:
-            self._shard_is_checked = True
-            warn_if_all_read_all(self._given_shard, stacklevel=3)
+    def _prepare_to_move(self, name: str) -> None:
+        check_has_index(name, self._chunks)
+        self._session.check_usable()
+        self._shard.find()
 
     def _end_with_me(self) -> None:
         """Not when the garbage collector finds its parts, which may know each other."""
         self._finalizer = weakref.finalize(self, self._session.close)
-
-
-@dataclass(slots=True)
-class Pass:
-    """One time through an epoch, or what is left of it. What a loader knows of its newest iterator, which knows it."""
-
-    epoch: int
-    is_begun: bool = False
-
-
-class Iteration(Generic[B]):
-    """The iterator over an epoch. Keeps its loader alive, and not the other way round."""
-
-    def __init__(self, loader: Loader[B], own: Pass) -> None:
-        self._loader = loader
-        self._pass = own
-        self._session = loader._session
-        self._ended = self._interrupted = False
-
-    def __iter__(self) -> Iteration[B]:
-        return self
-
-    def __next__(self) -> B:
-        if self._ended:
-            raise StopIteration
-        if self._loader._pass is not self._pass:
-            raise ClosedError(
-                "this iterator was replaced by a newer one of the same loader (or the loader was closed or moved): "
-                "make two loaders to iterate twice at the same time"
-            )
-        self._pass.is_begun = True
-        try:
-            if self._interrupted and self._session.epoch != self._pass.epoch:  # when the epoch had just ended
-                delivery = None
-            else:
-                delivery = self._session.offer()
-                if delivery is None:
-                    self._session.end_epoch()
-        except BaseException:
-            self._interrupted = True
-            raise
-        if delivery is None:
-            self._ended, self._loader._pass = True, None
-            raise StopIteration
-        # Without a call from here on: an interrupt comes either before it is counted, or when the caller has it.
-        batch, delivery.data, delivery.is_taken = delivery.data, None, True
-        return batch  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from stoker.engine_owner import EngineOwner
 from stoker.intake import Intake
 from stoker.interrupts import Hand
 from stoker.observe import Failures, Meter, Setup, Stats
+from stoker.plan import Cursor, Plan, batch_at, passed_over
 from stoker.settings import Settings
 from stoker.showing import Showing
 from stoker.stores import OpenStore
@@ -96,6 +97,32 @@ class Session:
         """
         self._count()
         self._intake.jump(self._agenda.progress.from_state(state))
+
+    def seek(self, epoch: int, step: int) -> None:
+        """To the batch of that step. Only where a plan says which one that is, as of all that follow.
+
+        Raises:
+            IndexError: There is none.
+        """
+        batch = batch_at(self._steps(), epoch, step)
+        self._intake.jump(Cursor(epoch, batch.position))
+
+    def skip(self, count: int) -> None:
+        """Over so many batches from where the consumer is."""
+        plan = self._steps()
+        self._intake.jump(passed_over(self._intake.cursor(), plan, count))
+
+    def indices(self, epoch: int, step: int) -> list[int]:
+        """Of the samples of that batch."""
+        plan = self._steps()
+        return list(plan.indices(batch_at(plan, epoch, step)))
+
+    def _steps(self) -> Plan:
+        self._intake.recount()
+        self._count()
+        plan = self._agenda.plan
+        assert isinstance(plan, Plan)
+        return plan
 
     def go_to(self, epoch: int) -> None:
         """To its beginning."""

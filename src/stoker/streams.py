@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from stoker.agenda import ItemAgenda
 from stoker.arguments import (
     answers_unknown_names,
+    check_replacing,
     checked_flag,
     checked_init,
     checked_items,
@@ -235,6 +236,7 @@ def stream(
     if isinstance(max_errors, float):
         raise TypeError(f"max_errors={max_errors!r}: the number of items is not known, so pass a number, not a share")
     policy = ErrorPolicy(on_error, max_errors, quarantine)
+    check_replacing(policy, "items")
     settings = Settings.checked(
         workers=workers,
         prefetch=prefetch,

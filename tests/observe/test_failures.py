@@ -255,7 +255,7 @@ def test_a_limit_that_is_none_is_refused(limit):
 
 
 def test_arguments_that_would_be_in_vain_are_refused():
-    with pytest.raises(ValueError, match='max_errors=3 needs on_error="skip" or "quarantine"'):
+    with pytest.raises(ValueError, match='max_errors=3 needs on_error="skip", "quarantine" or "replace"'):
         Loader(Rows(), max_errors=3)
     for on_error in ("raise", "skip"):
         with pytest.raises(ValueError, match=r"quarantine='q\.jsonl' needs on_error=\"quarantine\""):

@@ -1,5 +1,7 @@
 """``stoker replay``: makes the samples of a quarantine file again, here in the foreground, one by one.
 
+With ``--step`` it makes a batch instead, see ``replay_step.py``.
+
 Each is made as a worker makes it, with the random seed of the batch that it failed in. So it gets the very numbers
 that it had then if it was the first of its batch to draw any.
 """
@@ -21,6 +23,7 @@ from typing import Any
 
 from rich.console import Console
 
+from stoker.cli import replay_step
 from stoker.cli.dataset import datasets
 from stoker.cli.frames import story, trimmed
 from stoker.cli.quarantine import CannotReplay, QuarantinedSample, read
@@ -47,11 +50,20 @@ class Outcome(Enum):
 def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "replay",
-        help="make the samples of a quarantine file again",
+        help="make the samples of a quarantine file, or the batch of a step, again",
         description="The exit code is 0 if all samples work now.",
-        **examples("stoker replay quarantine.jsonl", "stoker replay quarantine.jsonl --index 17 --pdb"),
+        **examples(
+            "stoker replay quarantine.jsonl",
+            "stoker replay quarantine.jsonl --index 17 --pdb",
+            "stoker replay state.json --dataset train.py:Images --epoch 3 --step 1200",
+        ),
     )
-    parser.add_argument("file", metavar="FILE", help='the file that a Loader with on_error="quarantine" has written')
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help='the file that a Loader with on_error="quarantine" has written; with --step, its state_dict() as JSON',
+    )
     parser.add_argument(
         "--dataset", metavar="NAME", help="MODULE:NAME or PATH.py:NAME of the dataset, or of a function that makes it"
     )
@@ -59,6 +71,7 @@ def register(subparsers: Any) -> None:
     form.add_argument("--pdb", action="store_true", help="open the debugger where a sample fails; q skips it")
     add_json(form)
     parser.add_argument("--index", type=int, nargs="+", action="extend", metavar="I", help="make only these samples")
+    replay_step.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -68,6 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as ``python -m`` has it
     try:
+        if arguments.step is not None:
+            return replay_step.run(arguments)
+        if arguments.file is None:
+            raise CannotReplay("there is nothing to replay: pass a quarantine file, or --step and --dataset")
         records = _wanted(read(arguments.file), arguments.index, arguments.file)
         if not records:
             console.print(f"{arguments.file} is empty: no sample has failed")

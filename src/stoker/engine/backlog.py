@@ -17,13 +17,14 @@ class Backlog:
     Args:
         slots: Where runs get their slots, and give them back to.
         in_order: They are due in the order in which they were taken on; else as they are finished, epoch after epoch.
+        replacements: That are tried in place of a sample that kills; 0: it is left out.
     """
 
-    def __init__(self, slots: SlotPool, *, in_order: bool) -> None:
+    def __init__(self, slots: SlotPool, *, in_order: bool, replacements: int = 0) -> None:
         self.entries: dict[int, Entry] = {}  # by ticket
         self.next_ticket = 0
         self._slots = slots
-        self._in_order = in_order
+        self._in_order, self._replacements = in_order, replacements
         self._order: deque[int] = deque()  # tickets, in the order of the plan
         self._ready: deque[int] = deque()  # out of order: finished tickets, as they came
         self._abandoned: dict[int, int] = {}  # tickets nobody waits for any more, with their slots
@@ -134,5 +135,5 @@ class Backlog:
     def _enter(self, run: Run) -> int:
         ticket = self.next_ticket
         self.next_ticket += 1
-        self.entries[ticket] = Entry(run, self._slots.take())
+        self.entries[ticket] = Entry(run, self._slots.take(), self._replacements)
         return ticket

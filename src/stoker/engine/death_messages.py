@@ -47,9 +47,12 @@ def unmakeable(death: Death, deaths: int) -> WorkerDied:
 
 
 def losses(found: Sequence[Loss], units: Units, run: Run) -> tuple[Skipped, ...]:
-    """Samples that were found to kill their workers and left out."""
-    indices = units.indices(run)
-    return tuple(Skipped(indices[loss.place], _verdict(loss.death), loss.death.stack) for loss in found)
+    """Samples that were found to kill their workers, and left out or replaced."""
+    indices, places = units.indices(run), [loss.place for loss in found]
+    return tuple(
+        Skipped(indices[loss.place], _verdict(loss.death, is_first=loss.place not in places[:nth]), loss.death.stack)
+        for nth, loss in enumerate(found)
+    )
 
 
 def whole_batch(fail: Fail, units: Units) -> tuple[Skipped, ...]:
@@ -58,8 +61,9 @@ def whole_batch(fail: Fail, units: Units) -> tuple[Skipped, ...]:
     return tuple(Skipped(index, words, fail.death.stack) for index in units.indices(fail.run))
 
 
-def _verdict(death: Death) -> str:
-    return f"WorkerDied: it killed its worker by {_story(death, '')}"
+def _verdict(death: Death, *, is_first: bool = True) -> str:
+    who = "it" if is_first else "a sample that replaced it"
+    return f"WorkerDied: {who} killed its worker by {_story(death, '')}"
 
 
 def _story(death: Death, when: str) -> str:

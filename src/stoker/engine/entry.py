@@ -20,10 +20,14 @@ class Entry:
     deaths ──too many──> given up                                 (nothing may be left out)
        ^   └──too many──> search ──> a loss, and all but that sample is made
        └── fruitless ───────┘  └─fruitless again──> given up
+
+    Where samples are replaced, another one is made in place of each loss, and may be lost in its turn, until none is
+    left.
     """
 
     run: Run
     slot: int
+    replacements: int = 0  # that are tried in place of a sample that kills; 0: it is left out
     answer: Answer | None = None
     deaths: int = 0  # over this batch, since the last sample was found and left out
     suspicions: int = 0  # deaths while it was with the worker, over it or for another reason
@@ -33,9 +37,10 @@ class Entry:
     given_up: Fail | None = None  # the consumer will be told so in its turn
 
     def left_out(self, samples: int) -> tuple[int, ...]:
-        """The places of its batch that are not to be made this time."""
-        tried = self._innocent(samples) if self.search is None else self.search.probe
-        return tuple(sorted(set(range(samples)).difference(tried)))
+        """The places of its batch that are not to be made this time; ``~place`` for each loss that is replaced."""
+        tried = set(self._innocent(samples) if self.search is None else self.search.probe)
+        replaced = [~loss.place for loss in self.losses if loss.place in tried]
+        return (*sorted(set(range(samples)).difference(tried)), *replaced)
 
     def blame(self, death: Death, deaths_allowed: int, samples: int) -> None:
         """It has killed its worker. ``samples``: how many it has to search; 0: none may be left out."""
@@ -73,8 +78,10 @@ class Entry:
 
     def _lose(self, place: int, death: Death) -> None:
         self.losses.append(Loss(place, death))
+        if self.replacements and sum(loss.place == place for loss in self.losses) > self.replacements:
+            self.given_up = Fail(self.run, death, self.deaths, begun=True)
         self.deaths = 0
 
     def _innocent(self, samples: int) -> Iterable[int]:
-        lost = {loss.place for loss in self.losses}
+        lost = set() if self.replacements else {loss.place for loss in self.losses}
         return (place for place in range(samples) if place not in lost)

@@ -69,6 +69,7 @@ class Machine:
         in_order: Deliver in the order of issue; else as they come, epoch after epoch.
         deaths_allowed: After so many deaths over one batch it is given up, or searched.
         leave_out: Search it for the sample that kills, and leave that out.
+        replacements: Samples that are tried in its place; 0: none.
         held_allowed: Slots that the consumer may hold before it gets copies. May be changed at any time.
         announced: Workers are sent nothing before they ``Arrived``; else they are taken to be up from the start.
         share: Runs of the window for each worker that is up, where workers come and go. None: the window stays.
@@ -83,6 +84,7 @@ class Machine:
         in_order: bool = True,
         deaths_allowed: int = 3,
         leave_out: bool = False,
+        replacements: int = 0,
         held_allowed: int = 2**62,
         announced: bool = False,
         share: int | None = None,
@@ -92,7 +94,7 @@ class Machine:
         self._share, self._times = share, 1
         self._in_order = in_order
         self._slots = SlotPool()
-        self._backlog = Backlog(self._slots, in_order=in_order)
+        self._backlog = Backlog(self._slots, in_order=in_order, replacements=replacements)
         self._roster = Roster(workers, depth, announced=announced)
         self._dispatch = Dispatch(self._backlog, self._roster)
         parts = self._backlog, self._dispatch, self._roster, self._slots

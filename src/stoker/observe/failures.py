@@ -23,11 +23,11 @@ from stoker.private_files import open_to_append
 from stoker.redaction import redacted_text
 from stoker.workers import Skipped
 
-OnError = Literal["raise", "skip", "quarantine"]
+OnError = Literal["raise", "skip", "quarantine", "replace"]
 
 QUARANTINE_FILE = "quarantine.jsonl"
 
-_CHOICES = ("raise", "skip", "quarantine")
+_CHOICES = ("raise", "skip", "quarantine", "replace")
 _ROUNDING = 1e-6  # of a sample: 0.29 * 100 is 28.999999999999996
 _LOGGED = 20  # skipped samples that get a line of their own; then only every hundredth does
 
@@ -39,9 +39,9 @@ class ErrorPolicy:
     """What becomes of samples that fail.
 
     Args:
-        on_error: "raise", "skip" or "quarantine".
+        on_error: "raise", "skip", "quarantine" or "replace".
         max_errors: How many may fail in an epoch: a count, a share of its samples, or None: all but one.
-        quarantine: The file to append to.
+        quarantine: The file to append to; with "replace", None: no file.
     """
 
     on_error: OnError = "raise"
@@ -54,18 +54,23 @@ class ErrorPolicy:
         if self.max_errors is not None:
             self._check_max_errors(self.max_errors)
         if self.quarantine is not None:
-            if self.on_error != "quarantine":
-                raise ValueError(f'quarantine={self.quarantine!r} needs on_error="quarantine"')
+            if self.on_error not in ("quarantine", "replace"):
+                raise ValueError(f'quarantine={self.quarantine!r} needs on_error="quarantine" or "replace"')
             os.fspath(self.quarantine)
 
     @property
     def leaves_out(self) -> bool:
+        """Or replaces them."""
         return self.on_error != "raise"
+
+    @property
+    def replaces(self) -> bool:
+        return self.on_error == "replace"
 
     @property
     def file(self) -> str | None:
         """Where to write failures down, as an absolute path; None: nowhere."""
-        if self.on_error != "quarantine":
+        if self.on_error != "quarantine" and self.quarantine is None:
             return None
         return os.path.abspath(self.quarantine or QUARANTINE_FILE)
 
@@ -80,7 +85,7 @@ class ErrorPolicy:
 
     def _check_max_errors(self, limit: Any) -> None:
         if self.on_error == "raise":
-            raise ValueError(f'max_errors={limit!r} needs on_error="skip" or "quarantine"')
+            raise ValueError(f'max_errors={limit!r} needs on_error="skip", "quarantine" or "replace"')
         is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
         if not is_count and not (isinstance(limit, float) and 0 <= limit <= 1):
             raise ValueError(f"max_errors={limit!r}: pass a number of samples, or a share of them from 0.0 to 1.0")
@@ -117,6 +122,8 @@ class Failures:
         self._file = policy.file  # now, since the program may change its folder
         self._reference = reference
         self._secrets = reference.secrets if reference is not None else ()
+        self.replaces = policy.replaces
+        self._done = "replaced" if policy.replaces else "skipped"  # with a sample that failed
         self._logged = 0
         self._unwritable = False
 
@@ -151,9 +158,11 @@ class Failures:
     def _log(self, one: Skipped, batch: Batch, what: str) -> None:
         self._logged += 1
         if self._logged <= _LOGGED or self._logged % 100 == 0:
-            log.warning("skipped %s %d of epoch %d: %s", what, one.sample, batch.epoch, one.error)
+            log.warning("%s %s %d of epoch %d: %s", self._done, what, one.sample, batch.epoch, one.error)
         if self._logged == _LOGGED:
-            log.warning("%d %ss were skipped so far: from here on, only every hundredth is logged", _LOGGED, what)
+            log.warning(
+                "%d %ss were %s so far: from here on, only every hundredth is logged", _LOGGED, what, self._done
+            )
 
     def _write(self, file: str, skipped: tuple[Skipped, ...], batch: Batch, plan: Plan | Numbering, what: str) -> None:
         """Appends whole lines in one go, so that several consumers may share a file."""
@@ -169,7 +178,7 @@ class Failures:
         except OSError as error:
             if not self._unwritable:  # once is enough; as text, since a handler that kept it would keep the batch
                 why = f"{file}: {error.strerror}"
-                log.error("cannot write to the quarantine file %s. Samples are skipped all the same.", why)
+                log.error("cannot write to the quarantine file %s. Samples are %s all the same.", why, self._done)
             self._unwritable = True
 
     def _too_many(

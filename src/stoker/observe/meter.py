@@ -43,7 +43,7 @@ class Meter:
         self._setup = setup or Setup()
         self.asked = 0  # when the consumer asked for the next batch, or the last one that it has
         self._began = self._ended = 0
-        self._batches = self._samples = self._skipped = self._nbytes = 0
+        self._batches = self._samples = self._skipped = self._replaced = self._nbytes = 0
         self._waited = self._moving = self._starting = 0
         self._recording = Recording(max(workers, 1))
         self.deaths: deque[WorkerDeath] = deque(maxlen=_DEATHS)
@@ -98,8 +98,12 @@ class Meter:
         """A worker has died, and will be replaced."""
         self.deaths.append(WorkerDeath(perf_counter_ns(), death.worker, death.cause))
 
-    def skipped(self, count: int) -> None:
-        self._skipped += count
+    def skipped(self, count: int, *, replaced: bool) -> None:
+        """So many samples failed, and were left out or replaced."""
+        if replaced:
+            self._replaced += count
+        else:
+            self._skipped += count
 
     def recent(self, most: int | None = None) -> list[Row]:
         """The last few thousand batches, or so many of them, as they were. From any thread."""
@@ -153,6 +157,7 @@ class Meter:
             batches=self._batches,
             samples=self._samples,
             skipped=self._skipped,
+            replaced=self._replaced,
             nbytes=self._nbytes,
             workers=self._workers if self._up is None else self._up,
             elapsed=max(self._ended - self._began, 0) / 1e9,

@@ -76,6 +76,7 @@ def _counts(stats: Stats) -> str:
         f"slots: {stats.slots_made}, of about {_bytes(a_slot)} each; {stats.slots_held} held by you",
         f"workers that died: {stats.deaths}",
         f"samples skipped: {stats.skipped}",
+        *([f"samples replaced: {stats.replaced}"] if stats.replaced else []),
     ]
     return " · ".join(figures)
 

@@ -39,6 +39,7 @@ class Stats:
         batches: Batches delivered.
         samples: Samples in them.
         skipped: Samples left out by ``on_error="skip"`` or ``"quarantine"``.
+        replaced: Samples that failed, and gave their place to another by ``on_error="replace"``.
         nbytes: Bytes of arrays delivered.
         workers: Number of workers, at this moment where they come and go; 0 inline.
         elapsed: From the first request for a batch to the last delivery.
@@ -96,6 +97,7 @@ class Stats:
     slots_made: int = 0
     setup: Setup = field(default_factory=Setup)
     processors: Processors = field(default_factory=Processors)
+    replaced: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, and the diagnosis, as JSON can hold it."""
@@ -115,7 +117,9 @@ class Stats:
 
     def __repr__(self) -> str:
         times = f"{self.elapsed:.3g} s, of which starting {self.starting:.3g} s and waited {self.waited:.3g} s"
-        left_out = f"{self.skipped} skipped, " if self.skipped else ""
+        left_out = (
+            f"{self.skipped} skipped, " if self.skipped else f"{self.replaced} replaced, " if self.replaced else ""
+        )
         return (
             f"Stats({self.batches} batches, {self.samples} samples, {left_out}{self.nbytes} bytes, "
             f"{self.workers} workers, {times})"

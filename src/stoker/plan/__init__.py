@@ -9,11 +9,14 @@ from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, derive
 from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
+from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
+from stoker.plan.seeking import batch_at, passed_over
 from stoker.plan.state import STATE_VERSION, from_state, to_state
 
 __all__ = [
     "MAX_EPOCH",
+    "MOST_REPLACEMENTS",
     "PLAN_VERSION",
     "STATE_VERSION",
     "Batch",
@@ -27,8 +30,11 @@ __all__ = [
     "Run",
     "Sequential",
     "Shuffled",
+    "batch_at",
     "derive",
     "from_state",
+    "passed_over",
+    "replacements",
     "runs",
     "sample_seed",
     "to_state",

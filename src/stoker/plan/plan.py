@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1  # of any number but the seed: they travel to workers as 64
 _REORDERED = 2**62  # positions, where they are shuffled or rotate: what permutation.py can do
 _SEED_BITS = 4096  # of a seed: Python refuses to write much longer numbers as text, which a state is
 
-# Domains: keys for different purposes never come from the same parts.
+# Domains: keys for different purposes never come from the same parts. 5 is in replacements.py.
 _SHUFFLE_KEY, _BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 1, 2, 3, 4
 
 
@@ -141,10 +141,10 @@ class Plan:
 
     def has_none_at(self, position: int) -> bool:
         """Whether this shard has no batch in a round at `position`: none begins there, or only others have one."""
-        return position >= self._own_end
+        return position >= self.own_end
 
     @cached_property
-    def _own_end(self) -> int:
+    def own_end(self) -> int:
         """From here on this shard has no batch: too few positions are left, if any."""
         too_few = self.stride - 1 if self.drop_last else 0
         return self.positions - (too_few if self.even_shards else max(too_few, self.shard[0]))
@@ -160,7 +160,7 @@ class Plan:
         Any position within the epoch will do, as a run may resume with another number of shards; but where samples
         rotate, each shard has its own, and only multiples of `stride` will do.
         """
-        if position < 0 or position >= self._own_end:
+        if position < 0 or position >= self.own_end:
             raise ValueError(
                 f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
                 f"{self.stride}, or shard {self.shard} has no batch in it: ask has_none_at(position) first"

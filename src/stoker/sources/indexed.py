@@ -41,6 +41,15 @@ class Fetched(NamedTuple):
     indices: Sequence[int]
     skipped: list[SampleError]
 
+    @classmethod
+    def of(cls, each: Sequence[Any], indices: Sequence[int]) -> Fetched:
+        """Of a sample, or a ``SampleError``, for each index."""
+        if type(each) is not list or not any(type(one) is SampleError for one in each):
+            return cls(each, indices, [])
+        skipped = [one for one in each if type(one) is SampleError]
+        good = [place for place, one in enumerate(each) if type(one) is not SampleError]
+        return cls([each[place] for place in good], [indices[place] for place in good], skipped)
+
 
 @dataclass(frozen=True)
 class IndexedSource:
@@ -183,26 +192,40 @@ class Indexed:
 
     def fetch_skipping(self, indices: Sequence[int], is_interrupt: IsInterrupt = never_interrupted) -> Fetched:
         """The samples that can be read; the others are reported, but for an interrupt, which is raised."""
+        return Fetched.of(self.each(indices, is_interrupt), indices)
+
+    def each(self, indices: Sequence[int], is_interrupt: IsInterrupt = never_interrupted) -> Sequence[Any]:
+        """For each index its sample, or a ``SampleError``."""
         rows = gathered(self._dataset, indices)
         if rows is not None:
-            return Fetched(rows, indices, [])
+            return rows
         if self._getitems is not None:
             try:
-                return self._fetch_together(indices)
+                return self._fetch_together(indices).samples
             except BaseException as error:
                 if is_interrupt(error):
                     raise
                 # one by one, then, to see which ones they are
-        samples, good, skipped = [], [], []
+        return self._one_by_one(indices, is_interrupt)
+
+    def peers(self, index: int) -> range:
+        """The indices among which a replacement for a sample is to be found: those of its source, or all.
+
+        A dataset that is made of several sources, one after the other, says by ``source_range(index)`` which these are.
+        """
+        source_range = getattr(self._dataset, "source_range", None)
+        return range(self.length) if source_range is None else source_range(index)
+
+    def _one_by_one(self, indices: Sequence[int], is_interrupt: IsInterrupt) -> list[Any]:
+        each: list[Any] = []
         for index in indices:
             try:
-                samples.append(self._dataset[index])
-                good.append(index)
+                each.append(self._dataset[index])
             except BaseException as error:
                 if is_interrupt(error):
                     raise
-                skipped.append(SampleError(index, error))
-        return Fetched(samples, good, skipped)
+                each.append(SampleError(index, error))
+        return each
 
     def _fetch_together(self, indices: Sequence[int]) -> Fetched:
         assert self._getitems is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns, thread_time_ns
@@ -20,6 +21,7 @@ from stoker.workers.failure import error_line, ordinary, story
 from stoker.workers.identity import acting_as
 from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch, waited
 from stoker.workers.randomness import Generators
+from stoker.workers.replacing import Replacing
 from stoker.workers.transport import Writer
 
 
@@ -34,6 +36,7 @@ class Job:
     open_store: OpenStore | None = None
     init: Callable[[], object] | None = None  # called in each worker before all else
     may_change: bool = True  # between epochs, so that it is looked at where one begins
+    replaces: bool = False  # samples that fail, with others, where errors are skipped
     seeds: bool = True  # for each unit anew; else the random generators are nobody's business but the user's
 
 
@@ -168,17 +171,17 @@ class Worker:
         indices = _without(left_out, plan.indices(batch))
         store, generators = self._store, self._generators
         with generators.lent() if self._job.seeds else contextlib.nullcontext():
-            if store is None or not indices:  # of which all were left out
+            if store is None or not (indices or self._job.replaces):  # of which all were left out
                 if self._job.seeds:
                     generators.seed(plan.batch_seed(batch) if dataset.seed is None else dataset.seed)
-                fetched, self._calls = self._fetch(dataset, indices), len(indices)
+                fetched, self._calls = self._fetch(dataset, plan, batch, left_out, indices), len(indices)
                 fetched_at = perf_counter_ns()
                 packed = self._writer.write(self._collate(fetched))
             else:
                 keys, is_sound = _without(left_out, store.keys(batch, plan.indices(batch))), False
                 self._calls = 0
                 while not is_sound:
-                    fetched = self._fetch_kept(store, dataset, batch.epoch, keys, indices)
+                    fetched = self._fetch_kept(store, dataset, plan, batch, left_out, keys, indices)
                     fetched_at = perf_counter_ns()
                     generators.seed(plan.batch_seed(batch))
                     packed = self._writer.write(self._collate(fetched))
@@ -196,28 +199,51 @@ class Worker:
         return notes
 
     def _fetch_kept(
-        self, store: Store, dataset: Indexed | Work, epoch: int, keys: Sequence[int], indices: Sequence[int]
+        self,
+        store: Store,
+        dataset: Indexed | Work,
+        plan: Plan | Numbering,
+        batch: Batch,
+        left_out: Sequence[int],
+        keys: Sequence[int],
+        indices: Sequence[int],
     ) -> Fetched:
         """From the store. Each sample that is made has a seed of its own, and belongs to no batch."""
+
+        def make(index: int) -> Any:
+            self._calls += 1
+            self._generators.seed(store.seed_of(batch.epoch, index))
+            return dataset.sample(index)
+
+        if not self._job.replaces:
+            return Fetched.of(self._each_kept(store, batch.epoch, keys, indices, make), indices)
+        of_alive = functools.partial(self._each_kept, store, batch.epoch, keys, make=make)
+        return self._replacing(dataset, plan, batch).fetch(left_out, of_alive, make)
+
+    def _each_kept(
+        self, store: Store, epoch: int, keys: Sequence[int], indices: Sequence[int], make: Callable[[int], Any]
+    ) -> list[Any]:
+        """For each key its sample, or a ``SampleError`` where these are skipped."""
         index_of = dict(zip(keys, indices, strict=True))
 
-        def make(key: int) -> Any:
-            index = index_of[key]
-            self._calls += 1
-            self._generators.seed(store.seed_of(epoch, index))
+        def make_key(key: int) -> Any:
             try:
-                return dataset.sample(index)
+                return make(index_of[key])
             except BaseException as error:
                 if not self._job.skip_errors or self._is_interrupt(error):
                     raise
-                return SampleError(index, error)
+                return SampleError(index_of[key], error)
 
-        samples, failed = store.fetch(epoch, keys, make, self._tick)
+        samples, failed = store.fetch(epoch, keys, make_key, self._tick)
         if not failed:
-            return Fetched(self._uses(samples, keys), indices, [])
-        good = [key for key in keys if key in samples]
-        skipped = [failed[key] for key in keys if key in failed]
-        return Fetched(self._uses(samples, good), [index_of[key] for key in good], skipped)
+            return self._uses(samples, keys)
+        good = iter(self._uses(samples, [key for key in keys if key in samples]))
+        return [next(good) if key in samples else failed[key] for key in keys]
+
+    def _replacing(self, dataset: Indexed | Work, plan: Plan | Numbering, batch: Batch) -> Replacing:
+        assert isinstance(dataset, Indexed)
+        assert isinstance(plan, Plan)
+        return Replacing(dataset, plan, batch, self._is_interrupt)
 
     def _uses(self, samples: dict[int, Any], keys: Sequence[int]) -> list[Any]:
         """One for each key; where a sample comes twice, and the user's collate may write into it, also as a copy."""
@@ -229,7 +255,17 @@ class Worker:
     def _tick(self) -> None:
         self.place[0] = waited(self.place[0])
 
-    def _fetch(self, dataset: Indexed | Work, indices: Sequence[int]) -> Fetched:
+    def _fetch(
+        self,
+        dataset: Indexed | Work,
+        plan: Plan | Numbering,
+        batch: Batch,
+        left_out: Sequence[int],
+        indices: Sequence[int],
+    ) -> Fetched:
+        if self._job.replaces and isinstance(dataset, Indexed):
+            each = functools.partial(dataset.each, is_interrupt=self._is_interrupt)
+            return self._replacing(dataset, plan, batch).fetch(left_out, each, dataset.sample)
         if not indices:  # all were left out
             return Fetched([], [], [])
         if self._job.skip_errors:
@@ -255,7 +291,10 @@ class Worker:
 
 
 def _without(places: Sequence[int], values: Sequence[int]) -> Sequence[int]:
-    return [value for place, value in enumerate(values) if place not in places] if places else values
+    """Those at other places. One that is to be replaced is given as ``~place``."""
+    if not places:
+        return values
+    return [value for place, value in enumerate(values) if place not in places and ~place not in places]
 
 
 def _told(skipped: SampleError) -> Skipped:
