@@ -92,7 +92,7 @@ class IndexedAgenda:
         self.is_counted = True
 
     def __len__(self) -> int:
-        return len(self.plan)
+        return self.plan.batch_count(self.progress.epoch)
 
     def seek(self) -> None:
         self.units.sought = self.progress.cursor

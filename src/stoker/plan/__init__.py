@@ -7,6 +7,7 @@ from stoker.plan.chunk_cursor import ChunkCursor
 from stoker.plan.cursor import Cursor
 from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
+from stoker.plan.ordering import Ordering
 from stoker.plan.permutation import Permutation, derive
 from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
 from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
@@ -25,6 +26,7 @@ __all__ = [
     "Nearby",
     "Numbering",
     "Order",
+    "Ordering",
     "Permutation",
     "Plan",
     "Run",

@@ -7,6 +7,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from stoker.plan.order import Buffered, Nearby, Order, Sequential, Shuffled
+from stoker.plan.ordering import Ordering
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
 
@@ -57,6 +58,8 @@ class Plan:
         times: Uses of each sample in an epoch.
         rotating: Samples of this shard that rotate at the same time, where they are used more than once; None: all.
         even_shards: False: nothing is repeated, so that some shards may have one batch fewer than others.
+        order: Which sample stands at which position, and how many positions there are, perhaps by epoch; None: each
+            sample once, as ``shuffle`` says. Methods with an ``epoch`` need it only where there is such an order.
 
     Example:
         >>> plan = Plan(10, 4)
@@ -73,6 +76,7 @@ class Plan:
     times: int = 1
     rotating: int | None = None
     even_shards: bool = True
+    order: Ordering | None = None
 
     def __post_init__(self) -> None:
         for flag in ("drop_last", "even_shards"):
@@ -97,8 +101,10 @@ class Plan:
         self._check_size()
 
     def _check_size(self) -> None:
+        if self.order is not None and self.times > 1:
+            raise ValueError(f"each sample is to be used {self.times} times, in an order that says itself how often")
         most = _LARGEST if self.shuffle is False and self.times == 1 else _REORDERED
-        if self.positions > most:
+        if self.length * self.times > most:
             how = f"used {self.times} times" if self.times > 1 else "shuffled"
             raise ValueError(f"a dataset of {self.length} samples, {how}, is too long: {most} in all can be numbered")
         if self.stride > _LARGEST:
@@ -108,9 +114,13 @@ class Plan:
             )
 
     def __len__(self) -> int:
-        """Batches in an epoch of this shard."""
-        full, rest = divmod(self.positions, self.stride)
-        has_last = rest > 0 and not self.drop_last and not self.has_none_at(full * self.stride)
+        """Batches in an epoch of this shard; where epochs differ, in the first one."""
+        return self.batch_count(0)
+
+    def batch_count(self, epoch: int) -> int:
+        """Batches in that epoch of this shard."""
+        full, rest = divmod(self.positions_in(epoch), self.stride)
+        has_last = rest > 0 and not self.drop_last and not self.has_none_at(full * self.stride, epoch)
         return full + has_last
 
     @property
@@ -121,38 +131,50 @@ class Plan:
 
     @cached_property
     def positions(self) -> int:
-        """Positions in an epoch, over all shards: each use of a sample is one."""
-        return self.length * self.times
+        """Positions in an epoch, over all shards: each use of a sample is one. Of epoch 0, where they differ."""
+        return self.length * self.times if self.order is None else self.positions_in(0)
 
-    @property
-    def share(self) -> int:
-        """Positions in an epoch of this shard."""
-        return self.span[1]
+    def positions_in(self, epoch: int) -> int:
+        """Positions in that epoch, over all shards."""
+        order = self.order
+        return self.positions if order is None else order.positions(self.length, self.seed, epoch)
+
+    def share_in(self, epoch: int) -> int:
+        """Positions in that epoch of this shard."""
+        return self._span(self.positions_in(epoch))[1]
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return self.times == 1 and self.order is None
 
     @cached_property
     def stride(self) -> int:
         """Positions in a full round, over all shards."""
         return (self.batch_size or 1) * self.shard[1]
 
-    def is_over(self, position: int) -> bool:
+    def is_over(self, position: int, epoch: int = 0) -> bool:
         """Whether no round begins at `position`: the epoch ends there."""
-        rest = self.positions - position
+        rest = self.positions_in(epoch) - position
         return rest <= 0 or (self.drop_last and rest < self.stride)
 
-    def has_none_at(self, position: int) -> bool:
+    def has_none_at(self, position: int, epoch: int = 0) -> bool:
         """Whether this shard has no batch in a round at `position`: none begins there, or only others have one."""
-        return position >= self.own_end
+        return position >= self.own_end(epoch)
+
+    def own_end(self, epoch: int) -> int:
+        """From here on this shard has no batch: too few positions are left, if any."""
+        return (self.positions if self.order is None else self.positions_in(epoch)) - self._too_few
 
     @cached_property
-    def own_end(self) -> int:
-        """From here on this shard has no batch: too few positions are left, if any."""
+    def _too_few(self) -> int:
+        """So many positions, or fewer, left for a round give this shard no batch."""
         too_few = self.stride - 1 if self.drop_last else 0
-        return self.positions - (too_few if self.even_shards else max(too_few, self.shard[0]))
+        return too_few if self.even_shards else max(too_few, self.shard[0])
 
-    def next_position(self, position: int) -> int:
+    def next_position(self, position: int, epoch: int = 0) -> int:
         """Where the round after the one at `position` begins, or the epoch ends."""
-        following = position + self.stride
-        return following if following < self.positions else self.positions
+        following, end = position + self.stride, self.positions if self.order is None else self.positions_in(epoch)
+        return following if following < end else end
 
     def batch(self, epoch: int, position: int) -> Batch:
         """This shard's batch of the round that begins at global position `position`: it must have one there.
@@ -160,14 +182,15 @@ class Plan:
         Any position within the epoch will do, as a run may resume with another number of shards; but where samples
         rotate, each shard has its own, and only multiples of `stride` will do.
         """
-        if position < 0 or position >= self.own_end:
+        positions = self.positions if self.order is None else self.positions_in(epoch)
+        if position < 0 or position >= positions - self._too_few:
             raise ValueError(
-                f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
+                f"no round begins at position {position} of an epoch of {positions} positions in rounds of "
                 f"{self.stride}, or shard {self.shard} has no batch in it: ask has_none_at(position) first"
             )
         if self.times > 1:
             return self._rotating_batch(epoch, position)
-        rest = self.length - position
+        rest = positions - position
         if rest >= self.stride:
             size = self.batch_size or 1
             start = position + self.shard[0] * size
@@ -193,7 +216,10 @@ class Plan:
     @cached_property
     def span(self) -> tuple[int, int]:
         """First position and number of positions of this shard, where each has its own in a row."""
-        full, rest = divmod(self.positions, self.stride)
+        return self._span(self.positions)
+
+    def _span(self, positions: int) -> tuple[int, int]:
+        full, rest = divmod(positions, self.stride)
         size = full * (self.batch_size or 1)
         first = self.shard[0] * size
         if self.drop_last or not rest:
@@ -204,21 +230,24 @@ class Plan:
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
         if self.times == 1 and position >= 0:  # full rounds, in which each shard has a batch, without any call
-            size, stride, last = self.batch_size or 1, self.stride, self.length - self.stride
+            size, stride, last = self.batch_size or 1, self.stride, self.positions_in(epoch) - self.stride
             before = self.shard[0] * size
             while position <= last:
                 start = position + before
                 yield Batch(epoch, start, start + size, position)
                 position += stride
-        while not self.has_none_at(position):
+        while not self.has_none_at(position, epoch):
             yield self.batch(epoch, position)
-            position = self.next_position(position)
+            position = self.next_position(position, epoch)
 
     def indices(self, batch: Batch) -> Sequence[int]:
         """The dataset indices of a batch, as Python ints."""
-        if self.times > 1:
+        if self._is_plain:
+            return _order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
+        if self.order is None:
             return self.rotated(batch.epoch).indices(batch.start, batch.stop)
-        return _order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
+        order = _of_epoch(self.order, self.length, self.shuffle, self.seed, batch.epoch)
+        return order.indices(batch.start, batch.stop)
 
     def rotated(self, epoch: int) -> Rotated:
         """The order of this shard's uses, where samples rotate."""
@@ -267,6 +296,11 @@ def _order(length: int, shuffle: bool | int, seed: int, epoch: int) -> Order:
         return Sequential(length)
     key = derive(_SHUFFLE_KEY, seed, epoch)
     return Buffered(length, Shuffled(length, key) if shuffle is True else Nearby(length, shuffle, key))
+
+
+@lru_cache(maxsize=8)
+def _of_epoch(order: Ordering, length: int, shuffle: bool | int, seed: int, epoch: int) -> Order:
+    return order.of_epoch(length, shuffle, seed, epoch)
 
 
 def _checked_shuffle(shuffle: object) -> bool | int:
