@@ -5,6 +5,7 @@ Pure: no process, file or clock. May import numpy, the standard library and `sto
 
 from stoker.plan.chunk_cursor import ChunkCursor
 from stoker.plan.cursor import Cursor
+from stoker.plan.given import Given
 from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.ordering import Ordering
@@ -13,7 +14,9 @@ from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
 from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
+from stoker.plan.sent import SentBatches
 from stoker.plan.state import STATE_VERSION, from_state, to_state
+from stoker.plan.weighted import Weighted
 
 __all__ = [
     "MAX_EPOCH",
@@ -23,6 +26,7 @@ __all__ = [
     "Batch",
     "ChunkCursor",
     "Cursor",
+    "Given",
     "Nearby",
     "Numbering",
     "Order",
@@ -30,8 +34,10 @@ __all__ = [
     "Permutation",
     "Plan",
     "Run",
+    "SentBatches",
     "Sequential",
     "Shuffled",
+    "Weighted",
     "batch_at",
     "derive",
     "from_state",

@@ -8,9 +8,9 @@ from stoker.plan.order import Order
 class Ordering(Protocol):
     """Which dataset index stands at which position of an epoch: a pure function of its fields and the arguments.
 
-    It is a field of a frozen ``Plan``, which is compared, hashed (orders of epochs are cached by it) and sent to
-    workers. So it is immutable, and has ``__eq__`` and ``__hash__``. Large arrays are best compared by a digest that is
-    made once; where they are plain attributes, they are pickled out of band.
+    It is a field of a frozen ``Plan``, which is compared, hashed and sent to workers. So it is immutable, and has
+    ``__eq__`` and ``__hash__``. Large arrays are best compared by a digest that is made once; where they are plain
+    attributes, they are pickled out of band.
     """
 
     def __hash__(self) -> int:

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
-from stoker.plan.order import Buffered, Nearby, Order, Sequential, Shuffled
+from stoker.plan.order import Order, plain_order
 from stoker.plan.ordering import Ordering
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
@@ -15,12 +15,15 @@ PLAN_VERSION = 1  # raised when any (plan, epoch, position) would give other ind
 
 MAX_EPOCH = 2**53 - 1  # to go to; up to here, every reader of JSON keeps a number exactly
 
+_KEPT_ORDERS = 2  # the epoch that is being read and the one that is being prefetched
+
 _LARGEST = 2**63 - 1  # of any number but the seed: they travel to workers as 64 bits
 _REORDERED = 2**62  # positions, where they are shuffled or rotate: what permutation.py can do
 _SEED_BITS = 4096  # of a seed: Python refuses to write much longer numbers as text, which a state is
 
-# Domains: keys for different purposes never come from the same parts. 5 is in replacements.py.
-_SHUFFLE_KEY, _BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 1, 2, 3, 4
+# Domains: keys for different purposes never come from the same parts. 1 is in order.py, 5 in replacements.py, 5 to 7
+# in groups.py, and 8 to 12 in weighted.py and buckets.py.
+_BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 2, 3, 4
 
 
 class Batch(NamedTuple):
@@ -243,11 +246,27 @@ class Plan:
     def indices(self, batch: Batch) -> Sequence[int]:
         """The dataset indices of a batch, as Python ints."""
         if self._is_plain:
-            return _order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
+            return plain_order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
         if self.order is None:
             return self.rotated(batch.epoch).indices(batch.start, batch.stop)
-        order = _of_epoch(self.order, self.length, self.shuffle, self.seed, batch.epoch)
-        return order.indices(batch.start, batch.stop)
+        return self._order_in(self.order, batch.epoch).indices(batch.start, batch.stop)
+
+    def _order_in(self, order: Ordering, epoch: int) -> Order:
+        known = self._orders
+        found = known.get(epoch)
+        if found is None:  # threads may share a plan, and then find it twice
+            found = known[epoch] = order.of_epoch(self.length, self.shuffle, self.seed, epoch)
+            while len(known) > _KEPT_ORDERS:
+                known.pop(next(iter(known)), None)
+        return found
+
+    @cached_property
+    def _orders(self) -> dict[int, Order]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept of epochs."""
+        return {name: value for name, value in vars(self).items() if name != "_orders"}
 
     def rotated(self, epoch: int) -> Rotated:
         """The order of this shard's uses, where samples rotate."""
@@ -259,7 +278,7 @@ class Plan:
 
     def of_length(self, length: int) -> "Plan":
         """The same for a dataset of that length."""
-        return replace(self, length=length)
+        return self if length == self.length else replace(self, length=length)
 
 
 def batch_seed(seed: int, batch: Batch) -> int:
@@ -279,7 +298,7 @@ def _sample_key(seed: int, epoch: int) -> int:
 
 @lru_cache(maxsize=8)
 def _rotated(plan: Plan, epoch: int) -> Rotated:
-    order = _order(plan.length, plan.shuffle, plan.seed, epoch)
+    order = plain_order(plan.length, plan.shuffle, plan.seed, epoch)
     key = None if plan.shuffle is False else derive(_ROTATION_KEY, plan.seed, epoch)
     return Rotated(order, plan.span, plan.times, plan.rotating or plan.length, key)
 
@@ -287,20 +306,6 @@ def _rotated(plan: Plan, epoch: int) -> Rotated:
 @lru_cache(maxsize=8)
 def _seed_key(seed: int, epoch: int) -> int:
     return derive(_BATCH_SEED, seed, epoch)
-
-
-# The epoch that is being read and the one that is being prefetched, for train and validation plans at once.
-@lru_cache(maxsize=8)
-def _order(length: int, shuffle: bool | int, seed: int, epoch: int) -> Order:
-    if shuffle is False:
-        return Sequential(length)
-    key = derive(_SHUFFLE_KEY, seed, epoch)
-    return Buffered(length, Shuffled(length, key) if shuffle is True else Nearby(length, shuffle, key))
-
-
-@lru_cache(maxsize=8)
-def _of_epoch(order: Ordering, length: int, shuffle: bool | int, seed: int, epoch: int) -> Order:
-    return order.of_epoch(length, shuffle, seed, epoch)
 
 
 def _checked_shuffle(shuffle: object) -> bool | int:
