@@ -47,7 +47,7 @@ with _shadows_explained():
         merge_traces,
     )
     from stoker.observe.page import Watch
-    from stoker.plan import Weighted
+    from stoker.plan import Buckets, Weighted
     from stoker.stores import Cache, Rotation
     from stoker.streams import Stream, stream
     from stoker.version import __version__ as __version__
@@ -55,6 +55,7 @@ with _shadows_explained():
 
 __all__ = [
     "Auto",
+    "Buckets",
     "BugError",
     "Cache",
     "CacheError",

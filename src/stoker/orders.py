@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from stoker.agenda import AskedOrder
-from stoker.plan import Given, Ordering, Plan, Weighted
+from stoker.plan import BucketOrder, Buckets, Given, Ordering, Plan, Weighted
 from stoker.sources import IndexedSource
 
 OwnOrder: TypeAlias = Ordering | Sequence[int] | Callable[[int], Iterable[int]] | Iterable[int] | Any  # arrays, tensors
@@ -37,6 +37,8 @@ def with_order(plan: Plan, order: Any, source: IndexedSource | None) -> Plan:
             "order= with rotation=, which says itself how often each sample is used: leave one of them out (an array "
             "of indices may hold each several times)"
         )
+    if isinstance(order, Buckets):
+        plan, order = _bucketed(plan, order)
     found = _ordering(order)
     if isinstance(found, Weighted) and plan.shuffle is not False:
         raise ValueError(
@@ -51,7 +53,7 @@ def with_order(plan: Plan, order: Any, source: IndexedSource | None) -> Plan:
 
 
 def _ordering(order: Any) -> Ordering:
-    if isinstance(order, Weighted):
+    if isinstance(order, Weighted | BucketOrder):
         return order
     if isinstance(order, type | str | bytes | Mapping | Set):
         raise TypeError(f"order={_shown(order)}: {_WHAT}")
@@ -64,6 +66,15 @@ def _ordering(order: Any) -> Ordering:
     if callable(order):
         return AskedOrder(order, getattr(order, "__qualname__", None) or type(order).__qualname__)
     raise TypeError(f"order={_shown(order)}: {_WHAT}")
+
+
+def _bucketed(plan: Plan, buckets: Buckets) -> tuple[Plan, Ordering]:
+    if plan.batch_size is None:
+        raise ValueError("order=Buckets(...) with batch_size=None, which is for single samples: leave batch_size out")
+    if not isinstance(plan.shuffle, bool):
+        raise ValueError(f"shuffle={plan.shuffle!r} with order=Buckets(...): pass True or False")
+    order = buckets.ordering(plan.batch_size)
+    return plan if buckets.max_tokens is None else dataclasses.replace(plan, batch_size=1), order
 
 
 def _check_unsharded(order: Any, shard: tuple[int, int]) -> None:

@@ -3,6 +3,7 @@
 Pure: no process, file or clock. May import numpy, the standard library and `stoker.errors`, nothing else.
 """
 
+from stoker.plan.buckets import BucketOrder, Buckets
 from stoker.plan.chunk_cursor import ChunkCursor
 from stoker.plan.cursor import Cursor
 from stoker.plan.given import Given
@@ -24,6 +25,8 @@ __all__ = [
     "PLAN_VERSION",
     "STATE_VERSION",
     "Batch",
+    "BucketOrder",
+    "Buckets",
     "ChunkCursor",
     "Cursor",
     "Given",

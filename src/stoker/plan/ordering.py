@@ -1,8 +1,9 @@
 """The protocol of orders of one's own: of a plan that is neither in the dataset's order nor a shuffle of it."""
 
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from stoker.plan.order import Order
+from stoker.plan.permutation import Positions
 
 
 class Ordering(Protocol):
@@ -27,3 +28,26 @@ class Ordering(Protocol):
 
         ``epoch``: The one that the consumer is in; None: it is between two epochs.
         """
+
+
+class Batched(Order, Protocol):
+    """The order of one epoch whose batches have sizes of their own."""
+
+    @property
+    def bounds(self) -> Positions:
+        """Where each batch begins among the samples, in the order of the epoch; the last one is the end."""
+
+
+class BatchOrdering(Ordering, Protocol):
+    """An order that cuts epochs into batches itself: its positions are whole batches.
+
+    The plan's batch size is 1 then, so that a round takes a batch for each shard.
+    """
+
+    def of_epoch(self, length: int, shuffle: bool | int, seed: int, epoch: int) -> Batched:
+        """Its positions are samples again."""
+
+
+def holds_batches(order: Ordering | None) -> TypeGuard[BatchOrdering]:
+    """Whether it cuts epochs into batches itself."""
+    return getattr(order, "holds_batches", False)

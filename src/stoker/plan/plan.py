@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from stoker.plan.order import Order, plain_order
-from stoker.plan.ordering import Ordering
+from stoker.plan.ordering import Batched, BatchOrdering, Ordering, holds_batches
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
 
@@ -143,7 +143,9 @@ class Plan:
         return self.positions if order is None else order.positions(self.length, self.seed, epoch)
 
     def share_in(self, epoch: int) -> int:
-        """Positions in that epoch of this shard."""
+        """Samples in that epoch of this shard, each as often as it is used."""
+        if holds_batches(self.order):
+            return sum(batch.stop - batch.start for batch in self.batches(epoch))
         return self._span(self.positions_in(epoch))[1]
 
     @cached_property
@@ -194,6 +196,8 @@ class Plan:
         if self.times > 1:
             return self._rotating_batch(epoch, position)
         rest = positions - position
+        if not self._is_plain and holds_batches(self.order):
+            return self._own_part(self.order, epoch, position, rest)
         if rest >= self.stride:
             size = self.batch_size or 1
             start = position + self.shard[0] * size
@@ -209,6 +213,19 @@ class Plan:
             return start, stop
         # Fewer samples than shards: some would get none, and take one that a neighbour has too; or none indeed.
         return (start, start + 1) if self.even_shards else (min(shard, rest), min(shard + 1, rest))
+
+    def _own_part(self, order: BatchOrdering, epoch: int, position: int, rest: int) -> Batch:
+        """This shard's batch of a round of whole batches; in the last round perhaps a part of one."""
+        bounds, (shard, shards) = cast(Batched, self._order_in(order, epoch)).bounds, self.shard
+        is_shared = rest < shards and self.even_shards
+        nth = shard * rest // shards if is_shared else shard
+        start, stop = bounds[position + nth : position + nth + 2].tolist()
+        if not is_shared:
+            return Batch(epoch, start, stop, position)
+        first, last = -(-nth * shards // rest), -(-(nth + 1) * shards // rest)  # the shards that have it
+        part, parts, size = shard - first, last - first, stop - start
+        begin = start + part * size // parts
+        return Batch(epoch, begin, max(start + (part + 1) * size // parts, begin + 1), position)
 
     def _rotating_batch(self, epoch: int, position: int) -> Batch:
         """The same sizes, but out of this shard's own uses, which follow each other."""
@@ -232,7 +249,8 @@ class Plan:
 
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
-        if self.times == 1 and position >= 0:  # full rounds, in which each shard has a batch, without any call
+        # Full rounds, in which each shard has a batch, without any call.
+        if self.times == 1 and position >= 0 and not holds_batches(self.order):
             size, stride, last = self.batch_size or 1, self.stride, self.positions_in(epoch) - self.stride
             before = self.shard[0] * size
             while position <= last:
