@@ -1,4 +1,7 @@
-"""``Buckets``: batches of samples of like length, perhaps within a budget of tokens."""
+"""``Buckets``: batches of samples of like length, perhaps within a budget of tokens.
+
+Every number in this file is part of the frozen formula: to change one is to raise `PLAN_VERSION`.
+"""
 
 from operator import index
 from typing import Any
@@ -14,7 +17,9 @@ _SAMPLES_KEY, _BATCHES_KEY, _GROUPS_KEY = 10, 11, 12  # domains, as in plan.py
 
 _SPREAD = 1.06  # the longest of a bucket against the shortest, where we choose the edges: 3 % of padding
 _FEW = 32  # samples in a batch; where so few fit into the budget, each number of them has a bucket of its own
-_ALIKE = 8  # batches with like numbers of tokens that come together: shards take turns in them
+# Batches with like numbers of tokens that come together: shards take turns in them. Fewer where all batches have one
+# size, as those with like numbers of tokens are of like length then, too.
+_ALIKE, _ALIKE_IN_LENGTH = 32, 8
 
 
 class Buckets:
@@ -27,8 +32,9 @@ class Buckets:
     Args:
         lengths: The length of each sample, in tokens or in whatever is padded.
         edges: Where a new bucket begins, rising: with ``[128, 512]``, samples shorter than 128, those from 128 up to
-            511, and all others. A bucket's last samples, too few for a batch, are joined with the next bucket's. None:
-            so that the longest sample of a bucket is some 6 % longer than its shortest.
+            511, and all others. A bucket's last samples, if they are too few for a batch, are joined to the next
+            bucket's, unless a smaller batch wastes less. None: so that the longest sample of a bucket is some 6 %
+            longer than its shortest.
         max_tokens: The most that a batch may hold once it is padded: its size times its longest sample. The sizes of
             batches follow from it, and the loader's ``batch_size`` plays no part. None: batches of ``batch_size``.
 
@@ -98,7 +104,8 @@ class BucketOrder:
         if shuffle:
             tokens = np.add.reduceat(self._lengths[samples], starts) if count else sizes
             full = len(sizes) - self._has_rest  # what is left over comes last, as in any epoch
-            batches[:full] = _shuffled_batches(tokens[:full], seed, epoch)
+            alike = _ALIKE if self.holds_batches else _ALIKE_IN_LENGTH
+            batches[:full] = _shuffled_batches(tokens[:full], alike, seed, epoch)
         bounds = np.concatenate(([0], np.cumsum(sizes[batches])))
         moved = np.repeat(starts[batches] - bounds[:-1], sizes[batches]) + np.arange(count)
         return BatchedOrder(samples[moved], bounds)
@@ -131,17 +138,17 @@ class BatchedOrder:
         return self._samples[positions]
 
 
-def _shuffled_batches(tokens: Positions, seed: int, epoch: int) -> Positions:
+def _shuffled_batches(tokens: Positions, alike: int, seed: int, epoch: int) -> Positions:
     """A random order of batches, in which those with like numbers of tokens come together, a few at a time.
 
     Whichever shards take turns, all get like numbers of tokens then. The few that are left over are any.
     """
     count = len(tokens)
     order = Shuffled(count, derive(_BATCHES_KEY, seed, epoch)).at(np.arange(count))
-    groups = count // _ALIKE
-    grouped, rest = order[: groups * _ALIKE], order[groups * _ALIKE :]
+    groups = count // alike
+    grouped, rest = order[: groups * alike], order[groups * alike :]
     rank = np.argsort(tokens[grouped], kind="stable")  # of places in the random order, to which each group goes back
-    members = np.sort(rank.reshape(groups, _ALIKE), axis=1)
+    members = np.sort(rank.reshape(groups, alike), axis=1)
     turns = Shuffled(groups, derive(_GROUPS_KEY, seed, epoch)).at(np.arange(groups))
     return np.concatenate((grouped[members[turns].reshape(-1)], rest))
 
@@ -149,25 +156,26 @@ def _shuffled_batches(tokens: Positions, seed: int, epoch: int) -> Positions:
 def _batch_sizes(
     lengths: Positions, buckets: npt.NDArray[np.intp], count: int, batch_size: int, max_tokens: int | None
 ) -> tuple[Positions, bool]:
-    """Of all batches, bucket after bucket, where what is left of one is joined to the next; is there a rest at the end?
+    """Of all batches, bucket after bucket; and whether the last of them is what was left over.
 
     They are the same in each epoch, so that all epochs have as many batches.
     """
     members = np.bincount(buckets, minlength=count)
     longest = np.ones(count, dtype=np.int64)
     np.maximum.at(longest, buckets, lengths)
-    sizes, counts, left = [], [], 0
-    for number, most in zip(members.tolist(), longest.tolist(), strict=True):
-        if not number:
-            continue
+    sizes, counts, left, is_rest = [], [], 0, False
+    there = np.flatnonzero(members).tolist()
+    for bucket, following in zip(there, [*there, None][1:], strict=True):
+        most = int(longest[bucket])
         size = batch_size if max_tokens is None else max_tokens // most
-        full, left = divmod(number + left, size)
+        full, left = divmod(int(members[bucket]) + left, size)
         sizes.append(size)
         counts.append(full)
-    if left:
-        sizes.append(left)
-        counts.append(1)
-    return np.repeat(np.array(sizes, dtype=np.int64), np.array(counts, dtype=np.int64)), left > 0
+        if left and (following is None or (max_tokens and left * (longest[following] - most) > (size - left) * most)):
+            sizes.append(left)  # a smaller batch wastes less than padding these up to the next bucket
+            counts.append(1)
+            is_rest, left = following is None, 0
+    return np.repeat(np.array(sizes, dtype=np.int64), np.array(counts, dtype=np.int64)), is_rest
 
 
 def _chosen_edges(lengths: Positions, max_tokens: int | None) -> Positions:
