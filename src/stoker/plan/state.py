@@ -166,6 +166,12 @@ def _check_plan(found: dict[str, Any], ours: dict[str, int | bool | str | None])
                 f"the state was saved with plan version {_shown(theirs)} and this Stoker has version {value}, "
                 f"whose order is another: resume with the version of Stoker that wrote it, or start afresh"
             )
+        if name == "order" and theirs is not None and value is not None:
+            raise StateError(
+                f"the state was saved with order={_shown(theirs)} and this loader has order={value!r}: pass the order "
+                f"that it was saved with. A function or a sampler must give the same indices for an epoch when it is "
+                f"asked again. Or start afresh without the state"
+            )
         raise StateError(
             f"the state was saved with {name}={_shown(theirs)} and this loader has {name}={value!r}: "
             f"make the loader with {name}={_shown(theirs)} to go on, or start afresh without the state"
