@@ -147,6 +147,13 @@ def test_torch_samplers():
         assert flat(listed(loader, 1)[0]) == expected[8:]
     with Loader(DATA, 4, order=sampler(2)) as loader, pytest.raises(StateError, match="must give the same indices"):
         loader.load_state_dict(state)
+    with Loader(DATA, 4, order=sampler(1)) as loader:
+        later = listed(loader, 3)[2]
+        iterator = iter(loader)
+        rest = [batch.tolist() for batch in iterator]
+    with Loader(DATA, 4, order=sampler(1)) as loader:
+        loader.set_epoch(2)
+        assert listed(loader, 2) == [later, rest]
     distributed = data.DistributedSampler(DATA, num_replicas=2, rank=0, seed=3)
     with Loader(DATA, 4, order=distributed) as loader:
         assert [len(flat(epoch)) for epoch in listed(loader, 2)] == [20, 20]
@@ -214,8 +221,8 @@ def test_samples_that_fail_are_left_out_of_their_batches(workers):
 
 def test_budgets_hold_for_padded_batches():
     texts = [np.full(n, i) for i, n in enumerate(LENGTHS)]
-    buckets = Buckets(LENGTHS, max_tokens=64)
-    with Loader(texts, order=buckets, shuffle=True, collate=stoker.pad) as loader:
+    buckets = Buckets(-(-LENGTHS // 4) * 4, max_tokens=64)
+    with Loader(texts, order=buckets, shuffle=True, collate=stoker.pad(multiple_of=4)) as loader:
         for _ in range(2):
             batches = list(loader)
             assert all(batch.size <= 64 for batch in batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -73,16 +74,26 @@ class _OrderOfEpoch:
 
 
 class _Iterated:
-    """A sampler as a function of the epoch."""
+    """A sampler as a function of the epoch.
+
+    One that cannot be told the epoch is iterated once for each epoch that was left out, so that a generator of its own
+    has drawn as much as it would have in a run from the start.
+    """
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
+        self._next = 0  # epoch, in a run from the start
 
     def __call__(self, epoch: int) -> list[Any]:
-        set_epoch = getattr(self._sampler, "set_epoch", None)
+        sampler, set_epoch = self._sampler, getattr(self._sampler, "set_epoch", None)
         if callable(set_epoch):
             set_epoch(epoch)
-        return list(self._sampler)
+            return list(sampler)
+        for _ in range(self._next, epoch):
+            deque(sampler, maxlen=0)
+        found = list(sampler)
+        self._next = max(self._next, epoch + 1)
+        return found
 
 
 def _listed(indices: Any) -> Any:
