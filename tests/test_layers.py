@@ -32,7 +32,7 @@ LAYERS = [
         "agenda",
         "observe",
     ),
-    *("bridges", "batches", "shards", "arguments"),
+    *("bridges", "batches", "shards", "arguments", "orders"),
     *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "showing", "session"),
     *("streams", "surveys", "chunk_session", "indexed_session", "iteration", "own_shard", "loader", FACE),
     *("torch", "compat", "export", "doctor", "cli", "testing", "__main__"),

@@ -47,6 +47,7 @@ with _shadows_explained():
         merge_traces,
     )
     from stoker.observe.page import Watch
+    from stoker.plan import Buckets, Weighted
     from stoker.stores import Cache, Rotation
     from stoker.streams import Stream, stream
     from stoker.version import __version__ as __version__
@@ -54,6 +55,7 @@ with _shadows_explained():
 
 __all__ = [
     "Auto",
+    "Buckets",
     "BugError",
     "Cache",
     "CacheError",
@@ -85,6 +87,7 @@ __all__ = [
     "TooManyErrors",
     "Trace",
     "Watch",
+    "Weighted",
     "WhatIf",
     "WorkerDied",
     "WorkerStats",

@@ -27,9 +27,9 @@ _OF_TORCH = {
     "num_workers": "pass workers={}",
     "collate_fn": "pass collate={}; it gets a list of samples, in a worker",
     "prefetch_factor": "pass prefetch={}",
-    "sampler": "pass shuffle=True and seed=..., or shard=(rank, world_size); for an order of your own, pass a dataset "
-    "whose sample i is the i-th of that order, such as torch.utils.data.Subset(dataset, indices)",
-    "batch_sampler": "pass batch_size=..., shuffle=... and drop_last=...; for batches of your own choice, use "
+    "sampler": "pass shuffle=True and seed=..., or shard=(rank, world_size); for an order of your own, pass order={}",
+    "batch_sampler": "pass batch_size=..., shuffle=... and drop_last=..., or order=stoker.Buckets(lengths, ...) for "
+    "batches of like length; for batches of your own choice, use "
     "stoker.stream(lambda indices: collate([dataset[i] for i in indices]), batch_sampler)",
     "pin_memory": 'leave it out; with to="torch" and device="cuda", batches are moved ahead through pinned memory',
     "pin_memory_device": 'pass to="torch" and device={}',

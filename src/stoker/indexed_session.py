@@ -29,12 +29,11 @@ def indexed_session(
     reference = None
     if policy.file is not None:
         reference = Reference(source.reference(), keeping.seed, source.secrets())
+    agenda, store = IndexedAgenda(plan, source, settings.longest_run), keeping.opener(dataset, *ahead)
     return Session(
         "loader",
-        IndexedAgenda(plan, source, settings.longest_run),
-        job=Job(
-            source, plan, collate, policy.leaves_out, keeping.opener(dataset, *ahead), init, replaces=policy.replaces
-        ),
+        agenda,
+        job=Job(source, agenda.plan, collate, policy.leaves_out, store, init, replaces=policy.replaces),
         settings=settings,
         failures=Failures(policy, reference),
         new_store=keeping.new_file,

@@ -25,6 +25,7 @@ from stoker.indexed_session import indexed_session
 from stoker.iteration import Iteration, Pass, Passes
 from stoker.observe import ErrorPolicy, OnError, Stats, Trace
 from stoker.observe.page import Watch
+from stoker.orders import OwnOrder, with_order
 from stoker.own_shard import OwnShard
 from stoker.plan import Plan
 from stoker.settings import Settings
@@ -63,6 +64,8 @@ class Loader(Generic[B]):
         even_shards: True: every shard has the same number of batches, so that no process waits for another at the end;
             if fewer samples than shards are left, some are repeated. False: each sample is in exactly one shard, and
             some shards may have one batch fewer, as you want it for an evaluation.
+        order: An order of your own: ``Weighted(...)``, ``Buckets(...)``, an array of indices, a function that gets the
+            epoch's number and returns its indices, or any torch sampler. None: each sample once, as ``shuffle`` says.
         workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
             ``Processes(n, start=...)`` or ``Ray(n, ...)``.
         prefetch: The number of batches that are made ahead, per worker.
@@ -121,6 +124,7 @@ class Loader(Generic[B]):
         drop_last: bool = False,
         shard: tuple[int, int] | Literal["auto"] | None = None,
         even_shards: bool = True,
+        order: OwnOrder | None = None,
         workers: int | Literal["auto"] | Workers = 0,
         prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
@@ -165,6 +169,8 @@ class Loader(Generic[B]):
         length = 0 if source is None or source.is_factory else len(dataset)
         rotation_of_plan = keeping.times, keeping.rotating
         plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), *rotation_of_plan, even_shards)
+        if order is not None:
+            plan = with_order(plan, order, source)
         collate, init = checked_collate(collate), checked_init(init)
         self._about = f"{named(dataset)}, batch_size={batch_size}, shuffle={shuffle}"
         self._passes = Passes()

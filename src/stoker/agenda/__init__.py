@@ -6,7 +6,8 @@ who have files.
 """
 
 from stoker.agenda.agenda import Agenda, AgendaUnits, Progress, Unpacker
+from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.indexed import IndexedAgenda
 from stoker.agenda.items import ItemAgenda
 
-__all__ = ["Agenda", "AgendaUnits", "IndexedAgenda", "ItemAgenda", "Progress", "Unpacker"]
+__all__ = ["Agenda", "AgendaUnits", "AskedOrder", "IndexedAgenda", "ItemAgenda", "Progress", "Unpacker"]

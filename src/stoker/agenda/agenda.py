@@ -71,7 +71,7 @@ class Progress(Protocol):
         """How many were left out in this epoch."""
 
     def all_of(self, batch: Batch) -> Plan | Numbering:
-        """Of what these were left out: its ``share`` tells how many there are."""
+        """Of what these were left out: its ``share_in`` tells how many there are in an epoch."""
 
     def go_to(self, epoch: int) -> Any:
         """The cursor at its beginning."""

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+
+import numpy as np
 
 from stoker.agenda.agenda import Take
+from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.planned_progress import PlannedProgress
 from stoker.engine import Delivery
-from stoker.plan import Cursor, Plan, Run, runs
+from stoker.plan import Cursor, Plan, Run, SentBatches, runs
 from stoker.sources import IndexedSource
 
 _SHOWN = 64  # indices of a batch that are written out in a message
 
 
 class IndexedUnits:
-    """A unit is a batch: workers work out its indices themselves, and get nothing but its position."""
+    """A unit is a batch: workers work out its indices themselves, and get nothing but its position.
+
+    Only where code of the user's gives the order are they told the indices. Then there are no units beyond the epoch
+    that the consumer is in, since the next one is not asked for before its time.
+    """
 
     interrupt: BaseException | None = None  # nothing of the user's is called here
 
@@ -35,13 +41,27 @@ class IndexedUnits:
 
     @property
     def longest_run(self) -> int:
-        return self._longest_run(self._plan)
+        plan, order = self._plan, self.order
+        return self._longest_run(
+            plan if order is None else dataclasses.replace(plan, order=order.given(self.sought.epoch))
+        )
+
+    @property
+    def order(self) -> AskedOrder | None:
+        """If it is asked for, epoch by epoch."""
+        order = self._plan.order
+        return order if isinstance(order, AskedOrder) else None
 
     def runs(self, size: Callable[[], int]) -> Iterator[Run | None]:
-        return runs(self.sought.onwards(self._plan), self._plan.stride, size)
+        cursor, plan = self.sought, self._plan
+        return runs(cursor.onwards(plan) if self.order is None else cursor.remaining(plan), plan.stride, size)
 
-    def payload(self, run: Run) -> Any:
-        return None
+    def payload(self, run: Run) -> SentBatches | None:
+        plan = self._plan
+        if plan.order is None or self.order is None:
+            return None
+        batches = [plan.batch(run.epoch, position) for position in run.positions]
+        return SentBatches(plan.seed, {batch: np.asarray(plan.indices(batch)) for batch in batches})
 
     def indices(self, run: Run) -> Sequence[int]:
         return self._plan.indices(self._plan.batch(run.epoch, run.position))
@@ -72,27 +92,31 @@ class IndexedAgenda:
     """
 
     def __init__(self, plan: Plan, source: IndexedSource, longest_run: Callable[[Plan], int]) -> None:
-        self.plan = plan
         self.is_counted = not source.is_factory
         self.units = IndexedUnits(plan, longest_run)
         self.progress = PlannedProgress(plan, "sample")
-        self._source = source
+        self._plan, self._source = plan, source
+
+    @property
+    def plan(self) -> Plan:
+        """What workers work by: they do not have an order that is asked for."""
+        return self._plan if self.units.order is None else dataclasses.replace(self._plan, order=None)
 
     @property
     def shard(self) -> tuple[int, int]:
-        return self.plan.shard
+        return self._plan.shard
 
     def set_shard(self, shard: tuple[int, int]) -> None:
-        plan = dataclasses.replace(self.plan, shard=shard)
+        plan = dataclasses.replace(self._plan, shard=shard)
         self.progress.go_on_with(plan)
         self._set_plan(plan)
 
     def set_length(self, length: int) -> None:
-        self._set_plan(self.plan.of_length(length))
+        self._set_plan(self._plan.of_length(length))
         self.is_counted = True
 
     def __len__(self) -> int:
-        return len(self.plan)
+        return self._plan.batch_count(self.progress.epoch)
 
     def seek(self) -> None:
         self.units.sought = self.progress.cursor
@@ -102,17 +126,21 @@ class IndexedAgenda:
         if self._source.is_factory or cursor.position or cursor.taken:
             return False
         length = len(self._source.dataset)
-        if length == self.plan.length:
+        if length == self._plan.length:
             return False
-        self._set_plan(self.plan.of_length(length))
+        self._set_plan(self._plan.of_length(length))
         return True
 
-    def look(self) -> None:
-        return None
+    def look(self) -> Callable[[], None] | None:
+        order, epoch = self.units.order, self.progress.epoch
+        if order is None:
+            return None
+        order.given(epoch)  # now: while the engine runs, no code of the user's is to be called
+        return None if self.units.sought.epoch == epoch else lambda: None  # there is nothing yet of this epoch
 
     def close(self) -> None:
         pass
 
     def _set_plan(self, plan: Plan) -> None:
-        self.plan = self.progress.plan = plan
+        self._plan = self.progress.plan = plan
         self.units.set_plan(plan)

@@ -29,13 +29,14 @@ class PlannedProgress:
         return self.cursor.position // self.plan.stride + len(self.cursor.taken)
 
     def at_end(self) -> bool:
-        return self.plan.has_none_at(self.cursor.position)
+        return self.plan.has_none_at(self.cursor.position, self.cursor.epoch)
 
     def after(self, delivery: Delivery) -> Cursor:
         batch, cursor, plan = delivery.batch, self.cursor, self.plan
         if cursor.taken or batch.position != cursor.position or batch.epoch != cursor.epoch:
             return cursor.after(batch, plan)
-        return Cursor(cursor.epoch, plan.next_position(cursor.position), cursor.taken, cursor.skipped)
+        position = plan.next_position(cursor.position, cursor.epoch)
+        return Cursor(cursor.epoch, position, cursor.taken, cursor.skipped)
 
     def leave_out(self, count: int) -> Cursor:
         return dataclasses.replace(self.cursor, skipped=self.cursor.skipped + count)

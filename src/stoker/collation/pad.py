@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,38 +13,52 @@ from stoker.collation.default import Collation, mixed
 from stoker.collation.promotion import common_dtype
 from stoker.collation.tensors import array_as_tensor, is_tensor, raw_value
 from stoker.collation.tree import map_leaves
+from stoker.counts import checked_count
 from stoker.errors import CollateError
 
 
-def pad(samples: Sequence[Any], *, value: Any = 0) -> Any:
+def pad(samples: Sequence[Any] | None = None, *, value: Any = 0, multiple_of: int = 1) -> Any:
     """Makes one batch of samples whose arrays differ in size, by padding them with ``value``.
 
     Each axis becomes as long as that of the longest sample; all else is as in ``stoker.collate``. If the model needs
-    the true lengths, put them into the samples. Pass it to a loader as ``collate=stoker.pad``.
+    the true lengths, put them into the samples. Pass it to a loader as ``collate=stoker.pad``, or with arguments as
+    ``collate=stoker.pad(value=-1, multiple_of=8)``.
 
     Args:
-        samples: The samples, all of one form.
+        samples: The samples, all of one form. None: return a function that pads samples with the other arguments.
         value: What arrays are padded with.
+        multiple_of: The first axis of each array is padded further, to a multiple of this: for hardware that is faster
+            so, or to have fewer different shapes to compile for.
 
     Raises:
         CollateError: The samples do not fit together, or their type cannot hold ``value``.
+        ValueError: ``multiple_of`` is not a whole number of 1 or more.
 
     Example:
         >>> import numpy as np, stoker
         >>> stoker.pad([np.array([1, 2, 3]), np.array([4])], value=-1)
         array([[ 1,  2,  3],
                [ 4, -1, -1]])
+        >>> stoker.pad(multiple_of=4)([np.array([1, 2, 3]), np.array([4])])
+        array([[1, 2, 3, 0],
+               [4, 0, 0, 0]])
         >>> # stoker.Loader(dataset, 32, collate=stoker.pad)
     """
 
+    multiple_of = checked_count("multiple_of", multiple_of, "a number of elements, 1 or more")
+    if samples is None:
+        return functools.partial(pad, value=value, multiple_of=multiple_of)
+    if multiple_of > 1:
+        samples = list(samples)  # rows of one array have to be padded, too
+
     def padded(arrays: list[Array], path: str, indices: Sequence[int], tensor: str) -> Column:
-        return Whole(_fill(arrays, value, path, indices, tensor), tensor)
+        return Whole(_fill(arrays, value, multiple_of, path, indices, tensor), tensor)
 
     is_given = isinstance(samples, np.ndarray) or is_tensor(samples)  # by __getitems__: then it is not ours to hand on
     return map_leaves(_copied if is_given else _made, Collation(padded)(samples))
 
 
-def _fill(arrays: list[Array], value: Any, path: str, indices: Sequence[int], tensor: str) -> Array:
+def _fill(arrays: list[Array], value: Any, multiple_of: int, path: str, indices: Sequence[int], tensor: str) -> Array:
     if not all(issubclass(kind, np.ndarray) for kind in set(map(type, arrays))):
         raise mixed(arrays, path, indices)
     dims = [array.ndim for array in arrays]
@@ -53,7 +68,8 @@ def _fill(arrays: list[Array], value: Any, path: str, indices: Sequence[int], te
             f"{path} has {dims[0]} axes in sample {indices[0]} and {dims[other]} in sample {indices[other]}: "
             f"pad fills axes up but can't add one; reshape in the dataset"
         )
-    longest = np.max([array.shape for array in arrays], axis=0) if dims[0] else ()
+    longest = np.max([array.shape for array in arrays], axis=0) if dims[0] else np.zeros(0, dtype=np.intp)
+    longest[:1] += -longest[:1] % multiple_of
     dtype = arrays[0].dtype
     if any(array.dtype != dtype for array in arrays):
         dtype = common_dtype(arrays, path, indices)

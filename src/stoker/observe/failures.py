@@ -74,9 +74,10 @@ class ErrorPolicy:
             return None
         return os.path.abspath(self.quarantine or QUARANTINE_FILE)
 
-    def limit(self, plan: Plan | Numbering) -> int:
+    def limit(self, plan: Plan | Numbering, epoch: int = 0) -> int:
         """How many may fail in an epoch."""
-        samples = plan.positions if plan.share is None else plan.share
+        share = plan.share_in(epoch)
+        samples = plan.positions if share is None else share
         if self.max_errors is None:
             return samples - 1
         if isinstance(self.max_errors, float):
@@ -135,7 +136,7 @@ class Failures:
         Args:
             skipped: Which, and why.
             batch: Of which.
-            plan: Its ``share`` tells how many there are in an epoch.
+            plan: Its ``share_in`` tells how many there are in an epoch.
             before: How many were left out before them.
             what: What one of them is: "sample", "item", "file", or "part" of a file.
 
@@ -147,9 +148,9 @@ class Failures:
             self._log(one, batch, what)
         if self._file is not None:
             self._write(self._file, skipped, batch, plan, what)
-        failed, limit = before + len(skipped), self._policy.limit(plan)
+        failed, limit = before + len(skipped), self._policy.limit(plan, batch.epoch)
         if failed > limit:
-            raise self._too_many(failed, limit, skipped[-1], batch, plan.share, what)
+            raise self._too_many(failed, limit, skipped[-1], batch, plan.share_in(batch.epoch), what)
 
     def _redacted(self, one: Skipped) -> Skipped:
         error, told = (redacted_text(text, self._secrets) for text in (one.error, one.traceback))

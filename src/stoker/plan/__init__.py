@@ -3,16 +3,21 @@
 Pure: no process, file or clock. May import numpy, the standard library and `stoker.errors`, nothing else.
 """
 
+from stoker.plan.buckets import BucketOrder, Buckets
 from stoker.plan.chunk_cursor import ChunkCursor
 from stoker.plan.cursor import Cursor
+from stoker.plan.given import Given
 from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
+from stoker.plan.ordering import Ordering
 from stoker.plan.permutation import Permutation, derive
 from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
 from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
+from stoker.plan.sent import SentBatches
 from stoker.plan.state import STATE_VERSION, from_state, to_state
+from stoker.plan.weighted import Weighted
 
 __all__ = [
     "MAX_EPOCH",
@@ -20,16 +25,22 @@ __all__ = [
     "PLAN_VERSION",
     "STATE_VERSION",
     "Batch",
+    "BucketOrder",
+    "Buckets",
     "ChunkCursor",
     "Cursor",
+    "Given",
     "Nearby",
     "Numbering",
     "Order",
+    "Ordering",
     "Permutation",
     "Plan",
     "Run",
+    "SentBatches",
     "Sequential",
     "Shuffled",
+    "Weighted",
     "batch_at",
     "derive",
     "from_state",

@@ -36,10 +36,10 @@ class Cursor:
         if batch.position != self.position:
             self.taken.add(batch.position)
             return
-        self.position = plan.next_position(self.position)
+        self.position = plan.next_position(self.position, self.epoch)
         while self.position in self.taken:
             self.taken.remove(self.position)
-            self.position = plan.next_position(self.position)
+            self.position = plan.next_position(self.position, self.epoch)
 
     def remaining(self, plan: Plan) -> Iterator[Batch]:
         """The batches of this epoch that were undelivered when this was called, in the plan's order."""
@@ -50,13 +50,13 @@ class Cursor:
         """What is left of this epoch, then epoch after epoch: the engine prefetches as far as its credit goes."""
         epoch = self.epoch
         yield from self.remaining(plan)
-        while len(plan):
+        while plan.batch_count(epoch + 1):
             epoch += 1
             yield from plan.batches(epoch)
 
     def at_end(self, plan: Plan | Numbering) -> bool:
         """Whether this epoch has nothing left to deliver to this shard."""
-        return plan.has_none_at(self.position)
+        return plan.has_none_at(self.position, self.epoch)
 
     def next_epoch(self) -> None:
         """Go to the start of the next epoch, whatever is left of this one."""
@@ -64,4 +64,6 @@ class Cursor:
 
     def _is_due(self, start: int, plan: Plan | Numbering) -> bool:
         ahead = start - self.position
-        return ahead >= 0 and ahead % plan.stride == 0 and start not in self.taken and not plan.has_none_at(start)
+        if ahead < 0 or ahead % plan.stride or start in self.taken:
+            return False
+        return not plan.has_none_at(start, self.epoch)

@@ -21,7 +21,6 @@ class Numbering:
 
     length: ClassVar[int] = 0  # which nobody knows
     positions: ClassVar[int] = 2**62  # numbers that there can be: they travel to workers as 64 bits
-    share: ClassVar[int | None] = None
     batch_size: ClassVar[int | None] = None
     shard: ClassVar[tuple[int, int]] = (0, 1)
     stride: ClassVar[int] = 1
@@ -34,13 +33,16 @@ class Numbering:
         """Itself: it has none."""
         return self
 
-    def is_over(self, position: int) -> bool:
+    def share_in(self, epoch: int) -> int | None:
+        return None
+
+    def is_over(self, position: int, epoch: int = 0) -> bool:
         return position >= self.positions
 
-    def has_none_at(self, position: int) -> bool:
+    def has_none_at(self, position: int, epoch: int = 0) -> bool:
         return position >= self.positions
 
-    def next_position(self, position: int) -> int:
+    def next_position(self, position: int, epoch: int = 0) -> int:
         return position + 1
 
     def batch(self, epoch: int, position: int) -> Batch:

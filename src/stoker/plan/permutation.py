@@ -69,7 +69,17 @@ def _mix(x: int) -> int:
 
 def _stream(key: int, count: int) -> _Words:
     """The first `count` words of splitmix64 from `key`: all different, as the mixing is a bijection."""
-    x = np.arange(1, count + 1, dtype=np.uint64)
+    return _words(key, np.arange(1, count + 1, dtype=np.uint64))
+
+
+def fractions(key: int, positions: Positions) -> npt.NDArray[np.float64]:
+    """A random number in (0, 1) for each position, 53 bits of it, in which neither 0 nor 1 occurs."""
+    words = _words(key, positions.astype(np.uint64) + _word(1))
+    return ((words >> _word(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def _words(key: int, x: _Words) -> _Words:
+    """The words of splitmix64 from `key` at these places, which count from 1. `x` is overwritten."""
     x *= _W_GAMMA
     x += _word(key)
     x ^= x >> _W30

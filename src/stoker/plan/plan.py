@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from stoker.plan.order import Buffered, Nearby, Order, Sequential, Shuffled
+from stoker.plan.order import Order, plain_order
+from stoker.plan.ordering import Batched, BatchOrdering, Ordering, holds_batches
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
 
@@ -14,12 +15,15 @@ PLAN_VERSION = 1  # raised when any (plan, epoch, position) would give other ind
 
 MAX_EPOCH = 2**53 - 1  # to go to; up to here, every reader of JSON keeps a number exactly
 
+_KEPT_ORDERS = 2  # the epoch that is being read and the one that is being prefetched
+
 _LARGEST = 2**63 - 1  # of any number but the seed: they travel to workers as 64 bits
 _REORDERED = 2**62  # positions, where they are shuffled or rotate: what permutation.py can do
 _SEED_BITS = 4096  # of a seed: Python refuses to write much longer numbers as text, which a state is
 
-# Domains: keys for different purposes never come from the same parts. 5 is in replacements.py.
-_SHUFFLE_KEY, _BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 1, 2, 3, 4
+# Domains: keys for different purposes never come from the same parts. 1 is in order.py, 5 in replacements.py, 5 to 7
+# in groups.py, and 8 to 12 in weighted.py and buckets.py.
+_BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 2, 3, 4
 
 
 class Batch(NamedTuple):
@@ -57,6 +61,8 @@ class Plan:
         times: Uses of each sample in an epoch.
         rotating: Samples of this shard that rotate at the same time, where they are used more than once; None: all.
         even_shards: False: nothing is repeated, so that some shards may have one batch fewer than others.
+        order: Which sample stands at which position, and how many positions there are, perhaps by epoch; None: each
+            sample once, as ``shuffle`` says. Methods with an ``epoch`` need it only where there is such an order.
 
     Example:
         >>> plan = Plan(10, 4)
@@ -73,6 +79,7 @@ class Plan:
     times: int = 1
     rotating: int | None = None
     even_shards: bool = True
+    order: Ordering | None = None
 
     def __post_init__(self) -> None:
         for flag in ("drop_last", "even_shards"):
@@ -97,8 +104,10 @@ class Plan:
         self._check_size()
 
     def _check_size(self) -> None:
+        if self.order is not None and self.times > 1:
+            raise ValueError(f"each sample is to be used {self.times} times, in an order that says itself how often")
         most = _LARGEST if self.shuffle is False and self.times == 1 else _REORDERED
-        if self.positions > most:
+        if self.length * self.times > most:
             how = f"used {self.times} times" if self.times > 1 else "shuffled"
             raise ValueError(f"a dataset of {self.length} samples, {how}, is too long: {most} in all can be numbered")
         if self.stride > _LARGEST:
@@ -108,9 +117,13 @@ class Plan:
             )
 
     def __len__(self) -> int:
-        """Batches in an epoch of this shard."""
-        full, rest = divmod(self.positions, self.stride)
-        has_last = rest > 0 and not self.drop_last and not self.has_none_at(full * self.stride)
+        """Batches in an epoch of this shard; where epochs differ, in the first one."""
+        return self.batch_count(0)
+
+    def batch_count(self, epoch: int) -> int:
+        """Batches in that epoch of this shard."""
+        full, rest = divmod(self.positions_in(epoch), self.stride)
+        has_last = rest > 0 and not self.drop_last and not self.has_none_at(full * self.stride, epoch)
         return full + has_last
 
     @property
@@ -121,38 +134,52 @@ class Plan:
 
     @cached_property
     def positions(self) -> int:
-        """Positions in an epoch, over all shards: each use of a sample is one."""
-        return self.length * self.times
+        """Positions in an epoch, over all shards: each use of a sample is one. Of epoch 0, where they differ."""
+        return self.length * self.times if self.order is None else self.positions_in(0)
 
-    @property
-    def share(self) -> int:
-        """Positions in an epoch of this shard."""
-        return self.span[1]
+    def positions_in(self, epoch: int) -> int:
+        """Positions in that epoch, over all shards."""
+        order = self.order
+        return self.positions if order is None else order.positions(self.length, self.seed, epoch)
+
+    def share_in(self, epoch: int) -> int:
+        """Samples in that epoch of this shard, each as often as it is used."""
+        if holds_batches(self.order):
+            return sum(batch.stop - batch.start for batch in self.batches(epoch))
+        return self._span(self.positions_in(epoch))[1]
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return self.times == 1 and self.order is None
 
     @cached_property
     def stride(self) -> int:
         """Positions in a full round, over all shards."""
         return (self.batch_size or 1) * self.shard[1]
 
-    def is_over(self, position: int) -> bool:
+    def is_over(self, position: int, epoch: int = 0) -> bool:
         """Whether no round begins at `position`: the epoch ends there."""
-        rest = self.positions - position
+        rest = self.positions_in(epoch) - position
         return rest <= 0 or (self.drop_last and rest < self.stride)
 
-    def has_none_at(self, position: int) -> bool:
+    def has_none_at(self, position: int, epoch: int = 0) -> bool:
         """Whether this shard has no batch in a round at `position`: none begins there, or only others have one."""
-        return position >= self.own_end
+        return position >= self.own_end(epoch)
+
+    def own_end(self, epoch: int) -> int:
+        """From here on this shard has no batch: too few positions are left, if any."""
+        return (self.positions if self.order is None else self.positions_in(epoch)) - self._too_few
 
     @cached_property
-    def own_end(self) -> int:
-        """From here on this shard has no batch: too few positions are left, if any."""
+    def _too_few(self) -> int:
+        """So many positions, or fewer, left for a round give this shard no batch."""
         too_few = self.stride - 1 if self.drop_last else 0
-        return self.positions - (too_few if self.even_shards else max(too_few, self.shard[0]))
+        return too_few if self.even_shards else max(too_few, self.shard[0])
 
-    def next_position(self, position: int) -> int:
+    def next_position(self, position: int, epoch: int = 0) -> int:
         """Where the round after the one at `position` begins, or the epoch ends."""
-        following = position + self.stride
-        return following if following < self.positions else self.positions
+        following, end = position + self.stride, self.positions if self.order is None else self.positions_in(epoch)
+        return following if following < end else end
 
     def batch(self, epoch: int, position: int) -> Batch:
         """This shard's batch of the round that begins at global position `position`: it must have one there.
@@ -160,14 +187,17 @@ class Plan:
         Any position within the epoch will do, as a run may resume with another number of shards; but where samples
         rotate, each shard has its own, and only multiples of `stride` will do.
         """
-        if position < 0 or position >= self.own_end:
+        positions = self.positions if self.order is None else self.positions_in(epoch)
+        if position < 0 or position >= positions - self._too_few:
             raise ValueError(
-                f"no round begins at position {position} of an epoch of {self.positions} positions in rounds of "
+                f"no round begins at position {position} of an epoch of {positions} positions in rounds of "
                 f"{self.stride}, or shard {self.shard} has no batch in it: ask has_none_at(position) first"
             )
         if self.times > 1:
             return self._rotating_batch(epoch, position)
-        rest = self.length - position
+        rest = positions - position
+        if not self._is_plain and holds_batches(self.order):
+            return self._own_part(self.order, epoch, position, rest)
         if rest >= self.stride:
             size = self.batch_size or 1
             start = position + self.shard[0] * size
@@ -184,6 +214,19 @@ class Plan:
         # Fewer samples than shards: some would get none, and take one that a neighbour has too; or none indeed.
         return (start, start + 1) if self.even_shards else (min(shard, rest), min(shard + 1, rest))
 
+    def _own_part(self, order: BatchOrdering, epoch: int, position: int, rest: int) -> Batch:
+        """This shard's batch of a round of whole batches; in the last round perhaps a part of one."""
+        bounds, (shard, shards) = cast(Batched, self._order_in(order, epoch)).bounds, self.shard
+        is_shared = rest < shards and self.even_shards
+        nth = shard * rest // shards if is_shared else shard
+        start, stop = bounds[position + nth : position + nth + 2].tolist()
+        if not is_shared:
+            return Batch(epoch, start, stop, position)
+        first, last = -(-nth * shards // rest), -(-(nth + 1) * shards // rest)  # the shards that have it
+        part, parts, size = shard - first, last - first, stop - start
+        begin = start + part * size // parts
+        return Batch(epoch, begin, max(start + (part + 1) * size // parts, begin + 1), position)
+
     def _rotating_batch(self, epoch: int, position: int) -> Batch:
         """The same sizes, but out of this shard's own uses, which follow each other."""
         first, uses = self.span
@@ -193,7 +236,10 @@ class Plan:
     @cached_property
     def span(self) -> tuple[int, int]:
         """First position and number of positions of this shard, where each has its own in a row."""
-        full, rest = divmod(self.positions, self.stride)
+        return self._span(self.positions)
+
+    def _span(self, positions: int) -> tuple[int, int]:
+        full, rest = divmod(positions, self.stride)
         size = full * (self.batch_size or 1)
         first = self.shard[0] * size
         if self.drop_last or not rest:
@@ -203,22 +249,42 @@ class Plan:
 
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
-        if self.times == 1 and position >= 0:  # full rounds, in which each shard has a batch, without any call
-            size, stride, last = self.batch_size or 1, self.stride, self.length - self.stride
+        # Full rounds, in which each shard has a batch, without any call.
+        if self.times == 1 and position >= 0 and not holds_batches(self.order):
+            size, stride, last = self.batch_size or 1, self.stride, self.positions_in(epoch) - self.stride
             before = self.shard[0] * size
             while position <= last:
                 start = position + before
                 yield Batch(epoch, start, start + size, position)
                 position += stride
-        while not self.has_none_at(position):
+        while not self.has_none_at(position, epoch):
             yield self.batch(epoch, position)
-            position = self.next_position(position)
+            position = self.next_position(position, epoch)
 
     def indices(self, batch: Batch) -> Sequence[int]:
         """The dataset indices of a batch, as Python ints."""
-        if self.times > 1:
+        if self._is_plain:
+            return plain_order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
+        if self.order is None:
             return self.rotated(batch.epoch).indices(batch.start, batch.stop)
-        return _order(self.length, self.shuffle, self.seed, batch.epoch).indices(batch.start, batch.stop)
+        return self._order_in(self.order, batch.epoch).indices(batch.start, batch.stop)
+
+    def _order_in(self, order: Ordering, epoch: int) -> Order:
+        known = self._orders
+        found = known.get(epoch)
+        if found is None:  # threads may share a plan, and then find it twice
+            found = known[epoch] = order.of_epoch(self.length, self.shuffle, self.seed, epoch)
+            while len(known) > _KEPT_ORDERS:
+                known.pop(next(iter(known)), None)
+        return found
+
+    @cached_property
+    def _orders(self) -> dict[int, Order]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is kept of epochs."""
+        return {name: value for name, value in vars(self).items() if name != "_orders"}
 
     def rotated(self, epoch: int) -> Rotated:
         """The order of this shard's uses, where samples rotate."""
@@ -230,7 +296,7 @@ class Plan:
 
     def of_length(self, length: int) -> "Plan":
         """The same for a dataset of that length."""
-        return replace(self, length=length)
+        return self if length == self.length else replace(self, length=length)
 
 
 def batch_seed(seed: int, batch: Batch) -> int:
@@ -250,7 +316,7 @@ def _sample_key(seed: int, epoch: int) -> int:
 
 @lru_cache(maxsize=8)
 def _rotated(plan: Plan, epoch: int) -> Rotated:
-    order = _order(plan.length, plan.shuffle, plan.seed, epoch)
+    order = plain_order(plan.length, plan.shuffle, plan.seed, epoch)
     key = None if plan.shuffle is False else derive(_ROTATION_KEY, plan.seed, epoch)
     return Rotated(order, plan.span, plan.times, plan.rotating or plan.length, key)
 
@@ -258,15 +324,6 @@ def _rotated(plan: Plan, epoch: int) -> Rotated:
 @lru_cache(maxsize=8)
 def _seed_key(seed: int, epoch: int) -> int:
     return derive(_BATCH_SEED, seed, epoch)
-
-
-# The epoch that is being read and the one that is being prefetched, for train and validation plans at once.
-@lru_cache(maxsize=8)
-def _order(length: int, shuffle: bool | int, seed: int, epoch: int) -> Order:
-    if shuffle is False:
-        return Sequential(length)
-    key = derive(_SHUFFLE_KEY, seed, epoch)
-    return Buffered(length, Shuffled(length, key) if shuffle is True else Nearby(length, shuffle, key))
 
 
 def _checked_shuffle(shuffle: object) -> bool | int:

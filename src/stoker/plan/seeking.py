@@ -17,10 +17,11 @@ def batch_at(plan: Plan, epoch: int, step: int) -> Batch:
     Raises:
         IndexError: The epoch has no such step.
     """
-    if not 0 <= step < len(plan):
-        steps = f"0 to {len(plan) - 1}" if len(plan) else "none"
+    count = plan.batch_count(epoch)
+    if not 0 <= step < count:
+        steps = f"0 to {count - 1}" if count else "none"
         raise IndexError(
-            f"epoch {epoch} has no step {step}: it has {len(plan)} batches (of shard {plan.shard}), so its steps are "
+            f"epoch {epoch} has no step {step}: it has {count} batches (of shard {plan.shard}), so its steps are "
             f"{steps}. Later batches are steps of epoch {epoch + 1}"
         )
     return plan.batch(epoch, step * plan.stride)
@@ -34,7 +35,7 @@ def passed_over(cursor: Cursor, plan: Plan, count: int) -> Cursor:
     Raises:
         ValueError: There are no batches at all, or it would come beyond the last epoch that can be numbered.
     """
-    if not len(plan):
+    if not plan.batch_count(cursor.epoch):
         if count:
             raise ValueError(f"skip({count}): an epoch of {plan.length} samples has no batches (of shard {plan.shard})")
         return cursor
@@ -44,11 +45,25 @@ def passed_over(cursor: Cursor, plan: Plan, count: int) -> Cursor:
     if cursor.taken:
         return cursor
     # The first round may begin anywhere: there may have been another number of shards before it.
-    here = len(range(cursor.position, plan.own_end, plan.stride))
+    here = len(range(cursor.position, plan.own_end(cursor.epoch), plan.stride))
     if left < here:
         return replace(cursor, position=cursor.position + left * plan.stride)
-    epochs, step = divmod(left - here, len(plan))
-    epoch = cursor.epoch + 1 + epochs
+    epoch, step = _after_epochs(plan, cursor.epoch + 1, left - here)
     if epoch > MAX_EPOCH:
         raise ValueError(f"skip({count}) leads to epoch {epoch}, and {MAX_EPOCH} is the last: pass a smaller number")
     return Cursor(epoch, step * plan.stride)
+
+
+def _after_epochs(plan: Plan, epoch: int, count: int) -> tuple[int, int]:
+    """The epoch and the step after so many batches from the beginning of ``epoch`` on."""
+    if plan.order is None:  # all epochs are alike
+        epochs, step = divmod(count, len(plan))
+        return epoch + epochs, step
+    while count:
+        here = plan.batch_count(epoch)
+        if not here:
+            raise ValueError(f"epoch {epoch} has no batches (of shard {plan.shard}), so that none can be passed over")
+        if count < here:
+            break
+        epoch, count = epoch + 1, count - here
+    return epoch, count

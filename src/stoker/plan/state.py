@@ -19,7 +19,7 @@ from stoker.plan.plan import PLAN_VERSION, Plan
 
 STATE_VERSION = 2
 
-_UNWRITTEN = {"rotation": None, "even_shards": True}  # left out of a state: older ones do not have it
+_UNWRITTEN = {"rotation": None, "even_shards": True, "order": None}  # left out of a state: older ones do not have it
 _COUNTS = 2**63  # no number in a state but the seed is as large
 _EPOCHS = 2**62  # so that those prefetched after it, too, travel to workers as 64 bits
 _KEYS = frozenset({"stoker_state", "plan", "shards", "epoch", "position", "taken", "skipped", "check"})
@@ -30,7 +30,7 @@ def to_state(cursor: Cursor, plan: Plan | Numbering) -> dict[str, Any]:
     settled = _settled(cursor, plan)
     state = {
         "stoker_state": STATE_VERSION,
-        "plan": _fingerprint(plan),
+        "plan": _fingerprint(plan, _within(settled)),
         "shards": plan.shard[1],
         "epoch": settled.epoch,
         "position": settled.position,
@@ -47,8 +47,8 @@ def from_state(state: object, plan: Plan | Numbering) -> Cursor:
         StateError: The state is damaged, of another version, or of another plan.
     """
     checked = _checked_form(state)
-    _check_plan(checked["plan"], plan)
     cursor = Cursor(checked["epoch"], checked["position"], set(checked["taken"]), checked["skipped"])
+    _check_plan(checked["plan"], _fingerprint(plan, _within(cursor)))
     # The state's own number of shards tells which positions it can have been at.
     _check_cursor(cursor, _with_shards(plan, checked["shards"]))
     theirs, ours = checked["shards"], plan.shard[1]
@@ -78,12 +78,17 @@ def _with_shards(plan: Plan | Numbering, shards: int) -> Plan | Numbering:
 def _settled(cursor: Cursor, plan: Plan | Numbering) -> Cursor:
     # The end of an epoch is the start of the next. An epoch without any batch stays: the next is no better.
     # It has ended when it has for all shards, though this one may have had its last batch before: all save the same.
-    if cursor.position > 0 and plan.is_over(cursor.position):
+    if cursor.position > 0 and plan.is_over(cursor.position, cursor.epoch):
         return Cursor(cursor.epoch + 1)
     return cursor
 
 
-def _fingerprint(plan: Plan | Numbering) -> dict[str, int | bool | str | None]:
+def _within(cursor: Cursor) -> int | None:
+    """The epoch that the consumer has taken something of; None if it is where one begins."""
+    return cursor.epoch if cursor.position or cursor.taken else None
+
+
+def _fingerprint(plan: Plan | Numbering, epoch: int | None) -> dict[str, int | bool | str | None]:
     if isinstance(plan, Numbering):  # in the words of a plan, as in all states of streams so far
         plan = Plan(plan.positions, None, seed=plan.seed)
     return {
@@ -95,6 +100,7 @@ def _fingerprint(plan: Plan | Numbering) -> dict[str, int | bool | str | None]:
         "drop_last": plan.drop_last,
         **({"rotation": f"Rotation({plan.times}, size={plan.rotating})"} if plan.times > 1 else {}),
         **({} if plan.even_shards else {"even_shards": False}),
+        **({} if plan.order is None else {"order": plan.order.fingerprint(epoch)}),
     }
 
 
@@ -147,8 +153,8 @@ def _check_keys(name: str, found: dict[Any, Any], expected: frozenset[str]) -> N
         _damaged(f"{name} has unknown keys: {', '.join(sorted(map(_shown, unknown)))}")
 
 
-def _check_plan(found: dict[str, Any], plan: Plan | Numbering) -> None:
-    ours, found = {**_UNWRITTEN, **_fingerprint(plan)}, {**_UNWRITTEN, **found}
+def _check_plan(found: dict[str, Any], ours: dict[str, int | bool | str | None]) -> None:
+    ours, found = {**_UNWRITTEN, **ours}, {**_UNWRITTEN, **found}
     _check_keys("its plan", found, frozenset(ours))
     for name, value in ours.items():
         theirs = found[name]
@@ -160,6 +166,12 @@ def _check_plan(found: dict[str, Any], plan: Plan | Numbering) -> None:
                 f"the state was saved with plan version {_shown(theirs)} and this Stoker has version {value}, "
                 f"whose order is another: resume with the version of Stoker that wrote it, or start afresh"
             )
+        if name == "order" and theirs is not None and value is not None:
+            raise StateError(
+                f"the state was saved with order={_shown(theirs)} and this loader has order={value!r}: pass the order "
+                f"that it was saved with. A function or a sampler must give the same indices for an epoch when it is "
+                f"asked again. Or start afresh without the state"
+            )
         raise StateError(
             f"the state was saved with {name}={_shown(theirs)} and this loader has {name}={value!r}: "
             f"make the loader with {name}={_shown(theirs)} to go on, or start afresh without the state"
@@ -170,10 +182,10 @@ def _check_cursor(cursor: Cursor, plan: Plan | Numbering) -> None:
     """Refuse a cursor that no run of `plan` can have been at."""
     # Every run so far took whole rounds, with whatever number of shards: multiples of the batch size.
     step = plan.stride if plan.times > 1 else plan.batch_size or 1
-    if cursor.position % step or (cursor.position > 0 and plan.is_over(cursor.position)):
+    if cursor.position % step or (cursor.position > 0 and plan.is_over(cursor.position, cursor.epoch)):
         _damaged(f"its position is {cursor.position}, where no round of {plan.positions} samples begins")
     for start in sorted(cursor.taken):
-        if start <= cursor.position or (start - cursor.position) % plan.stride or plan.is_over(start):
+        if start <= cursor.position or (start - cursor.position) % plan.stride or plan.is_over(start, cursor.epoch):
             _damaged(f"it has taken a round at {start}, where none begins from position {cursor.position}")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from stoker.collation import collate
 from stoker.errors import add_note
-from stoker.plan import Batch, Numbering, Plan
+from stoker.plan import Batch, Numbering, Plan, SentBatches
 from stoker.sources import Fetched, Indexed, IndexedSource, ItemSource, SampleError, Work
 from stoker.sources.indexed import IsInterrupt, never_interrupted
 from stoker.stores import OpenStore, Store
@@ -143,10 +143,10 @@ class Worker:
         for place, start in enumerate(request.run.positions, 1):
             try:
                 dataset, plan = self.open(request.length)
-                dataset = dataset.on(request.item)
+                dataset, item = dataset.on(request.item), request.item
                 self.place[0] = at_batch(request.ticket, place)
-                batch = plan.batch(request.run.epoch, start)
-                made = self._make(dataset, plan, batch, request.left_out)
+                told: Plan | Numbering | SentBatches = item if isinstance(item, SentBatches) else plan
+                made = self._make(dataset, told, told.batch(request.run.epoch, start), request.left_out)
                 self._writer.keep(made.packed)
                 results.append(made)
             except BaseException as error:
@@ -165,7 +165,9 @@ class Worker:
         finally:
             del results, last  # an error in it holds this frame
 
-    def _make(self, dataset: Indexed | Work, plan: Plan | Numbering, batch: Batch, left_out: Sequence[int]) -> Made:
+    def _make(
+        self, dataset: Indexed | Work, plan: Plan | Numbering | SentBatches, batch: Batch, left_out: Sequence[int]
+    ) -> Made:
         began = perf_counter_ns()
         free, self._free_at = self._free_at or began, 0
         indices = _without(left_out, plan.indices(batch))

@@ -261,3 +261,24 @@ def test_a_masked_array_behind_a_plain_one_does_not_lose_its_mask(wrap):
     plain, masked = np.zeros(2), np.ma.array([1.0, 2.0], mask=[True, False])
     with pytest.raises(CollateError, match=r"ndarray in sample 0 and MaskedArray in sample 2"):
         collate([wrap(plain), wrap(plain), wrap(masked)])
+
+
+@pytest.mark.parametrize("lengths", [[3, 1], [3, 3], [4, 2], [0, 0], [5]])
+def test_pad_fills_the_first_axis_up_to_a_multiple(lengths: list[int]) -> None:
+    samples = [{"tokens": np.arange(1, n + 1), "other": np.ones((n, 3)), "n": n} for n in lengths]
+    batch = stoker.pad(multiple_of=4, value=-1)(samples)
+    width = -(-max(lengths) // 4) * 4
+    assert batch["other"].shape == (len(lengths), width, 3)
+    assert batch["n"].tolist() == lengths
+    for row, n in zip(batch["tokens"].tolist(), lengths, strict=True):
+        assert row == [*range(1, n + 1), *[-1] * (width - n)]
+
+
+def test_pad_fills_up_the_rows_of_one_array() -> None:
+    assert stoker.pad(np.ones((2, 3)), multiple_of=4).tolist() == [[1, 1, 1, 0]] * 2
+
+
+@pytest.mark.parametrize("wrong", [0, -8, 1.5, True, "8"])
+def test_pad_refuses_what_is_no_multiple_before_the_first_batch(wrong: object) -> None:
+    with pytest.raises(ValueError, match="multiple_of"):
+        stoker.pad(multiple_of=wrong)  # type: ignore[arg-type]

@@ -142,7 +142,7 @@ def test_every_shard_has_as_many_batches_and_their_sizes_differ_by_one_at_most(c
         assert min(of_round) >= 1
     for plan, shard in zip(plans, sizes, strict=True):
         assert all(size == (case.batch_size or 1) for size in (shard if case.drop_last else shard[:-1]))
-        assert plan.share == sum(shard)
+        assert plan.share_in(0) == sum(shard)
 
 
 @settings(max_examples=300)

@@ -49,7 +49,7 @@ def test_lengths_are_right_and_differ_by_one_at_most_the_first_shards_having_mor
     plans = family(length, size, shards, times=times, drop_last=drop_last)
     found = [batches(plan) for plan in plans]
     assert [len(plan) for plan in plans] == [len(shard) for shard in found]
-    assert [plan.share for plan in plans] == [sum(map(len, shard)) for shard in found]
+    assert [plan.share_in(0) for plan in plans] == [sum(map(len, shard)) for shard in found]
     counts = [len(shard) for shard in found]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] - counts[-1] <= 1

@@ -74,10 +74,10 @@ class ProcessesBackend:
     def send(self, worker: int, request: Request) -> None:
         kind, in_slot = Ask.RUN, len(request.left_out)
         slot = self._slots.get(request.slot)
-        if request.left_out:
+        if request.item is not None:
+            kind, in_slot = Ask.ITEM, write_item(request, slot)
+        elif request.left_out:
             write_left_out(request.left_out, slot)
-        elif request.item is not None:
-            kind, in_slot = Ask.ITEM, write_item(request.item, slot)
         os.write(self._requests[worker][1], pack_request(request, kind, slot.capacity, in_slot))
 
     def recall(self, worker: int) -> int | None:

@@ -113,13 +113,18 @@ def pack_item(item: Any) -> bytes:
         ) from error
 
 
-def write_item(item: Any, slot: Slot) -> int:
-    """Gives its length."""
-    return _append(slot, 0, pack_item(item))
+def write_item(request: Request, slot: Slot) -> int:
+    """With what is left out. Gives the length of both."""
+    told = array("q", [*request.left_out, len(request.left_out)]).tobytes()
+    return _append(slot, 0, pack_item(request.item) + told)
 
 
-def read_item(nbytes: int, slot: Slot) -> Any:
-    return pickle.loads(slot.view().buffer[:nbytes].tobytes())
+def read_item(request: Request, nbytes: int, slot: Slot) -> Request:
+    """The request with its item."""
+    told = slot.view().buffer[:nbytes].tobytes()
+    (count,) = array("q", told[-8:])
+    end = nbytes - 8 * (count + 1)
+    return request._replace(item=pickle.loads(told[:end]), left_out=tuple(array("q", told[end:-8])))
 
 
 def unpack_said(records: bytes) -> list[Said]:

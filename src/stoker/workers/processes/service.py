@@ -109,7 +109,7 @@ class _RequestHandler:
                 assert self._refusal is not None
                 raise self._refusal
             if kind is Ask.ITEM:
-                request = request._replace(item=read_item(in_slot, slot))
+                request = read_item(request, in_slot, slot)
             elif in_slot:
                 request = request._replace(left_out=read_left_out(in_slot, slot))
             if kind is Ask.LENGTH:

@@ -1,0 +1,91 @@
+"""Which order a loader has: from what the user has passed as ``order=``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeAlias
+
+from stoker.agenda import AskedOrder
+from stoker.plan import BucketOrder, Buckets, Given, Ordering, Plan, Weighted
+from stoker.sources import IndexedSource
+
+OwnOrder: TypeAlias = Ordering | Sequence[int] | Callable[[int], Iterable[int]] | Iterable[int] | Any  # arrays, tensors
+
+_WHAT = (
+    "pass stoker.Weighted(...), stoker.Buckets(...), an array of indices, a function that gets an epoch's number and "
+    "returns its indices, or a torch sampler"
+)
+
+
+def with_order(plan: Plan, order: Any, source: IndexedSource | None) -> Plan:
+    """The plan with that order, checked as far as that is possible before the start.
+
+    Args:
+        plan: Without one.
+        order: What the user has passed.
+        source: The dataset; None: chunk files.
+
+    Raises:
+        TypeError: It is no order.
+        ValueError: It does not fit the dataset, or something else that the user has passed.
+    """
+    if source is None:
+        raise ValueError("order= needs a dataset with an index, which Chunks has not: pass shuffle=True")
+    if plan.times > 1:
+        raise ValueError(
+            "order= with rotation=, which says itself how often each sample is used: leave one of them out (an array "
+            "of indices may hold each several times)"
+        )
+    if isinstance(order, Buckets):
+        plan, order = _bucketed(plan, order)
+    found = _ordering(order)
+    if isinstance(found, Weighted) and plan.shuffle is not False:
+        raise ValueError(
+            f"shuffle={plan.shuffle!r} with order=Weighted(...), which is random already: leave shuffle out"
+        )
+    plan = dataclasses.replace(plan, order=found)
+    if not source.is_factory and not isinstance(found, AskedOrder):
+        plan.positions_in(0)
+    if plan.shard[1] > 1:
+        _check_unsharded(order, plan.shard)
+    return plan
+
+
+def _ordering(order: Any) -> Ordering:
+    if isinstance(order, Weighted | BucketOrder):
+        return order
+    if isinstance(order, type | str | bytes | Mapping | Set):
+        raise TypeError(f"order={_shown(order)}: {_WHAT}")
+    if isinstance(order, Iterator):
+        raise TypeError(f"order={_shown(order)}, an iterator, gives its indices for one epoch only: {_WHAT}")
+    if hasattr(order, "__array__") or isinstance(order, Sequence):
+        return Given(order)
+    if isinstance(order, Iterable):
+        return AskedOrder.of_sampler(order)
+    if callable(order):
+        return AskedOrder(order, getattr(order, "__qualname__", None) or type(order).__qualname__)
+    raise TypeError(f"order={_shown(order)}: {_WHAT}")
+
+
+def _bucketed(plan: Plan, buckets: Buckets) -> tuple[Plan, Ordering]:
+    if plan.batch_size is None:
+        raise ValueError("order=Buckets(...) with batch_size=None, which is for single samples: leave batch_size out")
+    if not isinstance(plan.shuffle, bool):
+        raise ValueError(f"shuffle={plan.shuffle!r} with order=Buckets(...): pass True or False")
+    order = buckets.ordering(plan.batch_size)
+    return plan if buckets.max_tokens is None else dataclasses.replace(plan, batch_size=1), order
+
+
+def _check_unsharded(order: Any, shard: tuple[int, int]) -> None:
+    replicas = getattr(order, "num_replicas", 1)
+    if isinstance(replicas, int) and replicas > 1:
+        raise ValueError(
+            f"shard={shard!r} with order={_shown(order)}, which takes one share of {replicas} itself: leave shard out, "
+            f"or pass an order of all samples"
+        )
+
+
+def _shown(order: Any) -> str:
+    """Without what is in it, which may be large."""
+    return order.__qualname__ if isinstance(order, type) else f"<{type(order).__qualname__}>"
