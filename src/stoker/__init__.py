@@ -47,6 +47,7 @@ with _shadows_explained():
         merge_traces,
     )
     from stoker.observe.page import Watch
+    from stoker.sources import Retry
     from stoker.stores import Cache, Rotation
     from stoker.streams import Stream, stream
     from stoker.version import __version__ as __version__
@@ -71,6 +72,7 @@ __all__ = [
     "Processes",
     "Processors",
     "Ray",
+    "Retry",
     "Rotation",
     "Setup",
     "ShippingError",

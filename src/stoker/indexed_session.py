@@ -33,7 +33,14 @@ def indexed_session(
         "loader",
         IndexedAgenda(plan, source, settings.longest_run),
         job=Job(
-            source, plan, collate, policy.leaves_out, keeping.opener(dataset, *ahead), init, replaces=policy.replaces
+            source,
+            plan,
+            collate,
+            policy.leaves_out,
+            keeping.opener(dataset, *ahead),
+            init,
+            replaces=policy.replaces,
+            retry=settings.retry,
         ),
         settings=settings,
         failures=Failures(policy, reference),
