@@ -75,7 +75,7 @@ def test_options_that_loaders_and_streams_share_are_the_same_in_both():
     """The signatures list them twice, so that editors show names and defaults: docs/design/options.md."""
     loader, stream = inspect.signature(stoker.Loader).parameters, inspect.signature(stoker.stream).parameters
     shared = [name for name in stream if name in loader]
-    assert len(shared) == 17
+    assert len(shared) == 18
     assert {name: stream[name].default for name in shared} == {name: loader[name].default for name in shared}
     annotations = [{name: each[name].annotation for name in shared} for each in (loader, stream)]
     differing = {name for name in shared if annotations[0][name] != annotations[1][name]}

@@ -37,13 +37,13 @@ def chunk_session(
     files = OpenFiles(chunks.interleave + _MORE_OPEN)
     cutting = chunks.across_chunks, plan.drop_last, leave_out, selection
     work = ReadGroup(chunks.read, plan.batch_size, collate, *cutting, files)
-    surveys = Surveys(chunks, plan, settings.workers, init, leave_out=leave_out)
+    surveys = Surveys(chunks, plan, settings.workers, init, settings.retry, leave_out=leave_out)
     ahead = not settings.workers.traits.is_inline
     agenda = ChunkAgenda(chunks, plan, collate, surveys, files, to_arrow, ahead=ahead)
     return Session(
         "loader",
         agenda,
-        job=Job(ItemSource(work), agenda.plan, None, skip_errors=False, init=init),
+        job=Job(ItemSource(work), agenda.plan, None, skip_errors=False, init=init, retry=settings.retry),
         settings=dataclasses.replace(settings, bridge=bridge),
         failures=Failures(settings.policy),
         setup=Setup(making="reading files"),

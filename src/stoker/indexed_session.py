@@ -33,7 +33,9 @@ def indexed_session(
     return Session(
         "loader",
         agenda,
-        job=Job(source, agenda.plan, collate, policy.leaves_out, store, init, replaces=policy.replaces),
+        job=Job(
+            source, agenda.plan, collate, policy.leaves_out, store, init, replaces=policy.replaces, retry=settings.retry
+        ),
         settings=settings,
         failures=Failures(policy, reference),
         new_store=keeping.new_file,

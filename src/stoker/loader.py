@@ -30,7 +30,7 @@ from stoker.own_shard import OwnShard
 from stoker.plan import Plan
 from stoker.settings import Settings
 from stoker.shards import shard_of
-from stoker.sources import IndexedSource, is_chunks
+from stoker.sources import IndexedSource, Retry, is_chunks
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
 
@@ -87,6 +87,8 @@ class Loader(Generic[B]):
             long, and at least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect
             inline, where there is nobody to watch.
         max_deaths: The number of workers that may die over one batch before Stoker gives the batch up.
+        retry: How often a sample, or a part of a chunk file, whose reading raised an ``OSError`` is read again before
+            ``on_error`` applies: a number, or ``Retry(times, backoff=..., on=...)``.
         in_order: False: batches arrive in the order in which they are finished, each still exactly once per epoch.
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad" or "arrow": the framework whose arrays the batch shall
             hold; or a function that gets each batch and returns what you want instead.
@@ -136,6 +138,7 @@ class Loader(Generic[B]):
         quarantine: str | os.PathLike[str] | None = None,
         timeout: float | None = None,
         max_deaths: int = 3,
+        retry: int | Retry = 0,
         in_order: bool = True,
         to: Framework | Callable[[Any], B] | None = None,
         device: Any = None,
@@ -153,6 +156,7 @@ class Loader(Generic[B]):
             timeout=timeout,
             max_deaths=max_deaths,
             policy=policy,
+            retry=retry,
             to=to,
             device=device,
             to_device=to_device,

@@ -12,6 +12,7 @@ from stoker.counts import checked_count
 from stoker.observe import ErrorPolicy, Setup
 from stoker.observe.page import Watch, checked_watch
 from stoker.plan import Plan
+from stoker.sources import Retry, checked_retry
 from stoker.workers import Workers, workers_of
 
 _RUNS_PER_WORKER = 8  # in an epoch, at least: with fewer, one worker might have much more to do than another
@@ -33,6 +34,7 @@ class Settings:
     observe: bool = True
     watch: Watch | None = None
     progress: bool = False
+    retry: Retry | None = None
 
     @classmethod
     def checked(
@@ -44,6 +46,7 @@ class Settings:
         timeout: float | None,
         max_deaths: int,
         policy: ErrorPolicy,
+        retry: int | Retry,
         to: Any,
         device: Any,
         to_device: Any,
@@ -66,6 +69,7 @@ class Settings:
             checked_flag("observe", observe),
             checked_watch(watch),
             checked_flag("progress", progress),
+            checked_retry(retry),
         )
 
     @property

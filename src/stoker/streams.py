@@ -22,7 +22,7 @@ from stoker.observe import ErrorPolicy, Failures, OnError, Setup, Stats, Trace
 from stoker.observe.page import Observed, Watch
 from stoker.session import Session
 from stoker.settings import Settings
-from stoker.sources import ItemSource
+from stoker.sources import ItemSource, Retry
 from stoker.workers import Workers
 from stoker.workers.worker import Job
 
@@ -178,6 +178,7 @@ def stream(
     quarantine: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
     max_deaths: int = 3,
+    retry: int | Retry = 0,
     to: Framework | Callable[[Any], R] | None = None,
     device: Any = None,
     to_device: Callable[..., Any] | None = None,
@@ -210,6 +211,7 @@ def stream(
         quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
         timeout: The number of seconds that a worker may take for an item. None: no limit.
         max_deaths: The number of workers that may die over one item before Stoker gives the item up.
+        retry: As in ``Loader``, for ``work(item)``.
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad", "arrow", or a function that gets each result.
         device: The device on which the framework of ``to`` puts the result.
         to_device: As in ``Loader``.
@@ -244,6 +246,7 @@ def stream(
         timeout=timeout,
         max_deaths=max_deaths,
         policy=policy,
+        retry=retry,
         to=to,
         device=device,
         to_device=to_device,
@@ -268,6 +271,7 @@ def stream(
             policy.leaves_out,
             init=checked_init(init),
             may_change=False,
+            retry=settings.retry,
             seeds=seed is not None,
         ),
         settings=settings,

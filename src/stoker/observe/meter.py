@@ -43,7 +43,7 @@ class Meter:
         self._setup = setup or Setup()
         self.asked = 0  # when the consumer asked for the next batch, or the last one that it has
         self._began = self._ended = 0
-        self._batches = self._samples = self._skipped = self._replaced = self._nbytes = 0
+        self._batches = self._samples = self._skipped = self._replaced = self._nbytes = self._retries = 0
         self._waited = self._moving = self._starting = 0
         self._recording = Recording(max(workers, 1))
         self.deaths: deque[WorkerDeath] = deque(maxlen=_DEATHS)
@@ -84,6 +84,7 @@ class Meter:
             self._batches += 1
             self._samples += handed
         self._nbytes += nbytes
+        self._retries += made.retries
         self._waited += waited
         self._moving += moving
         self._ended = now
@@ -158,6 +159,7 @@ class Meter:
             samples=self._samples,
             skipped=self._skipped,
             replaced=self._replaced,
+            retries=self._retries,
             nbytes=self._nbytes,
             workers=self._workers if self._up is None else self._up,
             elapsed=max(self._ended - self._began, 0) / 1e9,

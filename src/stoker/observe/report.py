@@ -77,6 +77,7 @@ def _counts(stats: Stats) -> str:
         f"workers that died: {stats.deaths}",
         f"samples skipped: {stats.skipped}",
         *([f"samples replaced: {stats.replaced}"] if stats.replaced else []),
+        *([f"retries: {stats.retries}"] if stats.retries else []),
     ]
     return " · ".join(figures)
 

@@ -40,6 +40,7 @@ class Stats:
         samples: Samples in them.
         skipped: Samples left out by ``on_error="skip"`` or ``"quarantine"``.
         replaced: Samples that failed, and gave their place to another by ``on_error="replace"``.
+        retries: How often something was tried again, by ``retry``.
         nbytes: Bytes of arrays delivered.
         workers: Number of workers, at this moment where they come and go; 0 inline.
         elapsed: From the first request for a batch to the last delivery.
@@ -98,6 +99,7 @@ class Stats:
     setup: Setup = field(default_factory=Setup)
     processors: Processors = field(default_factory=Processors)
     replaced: int = 0
+    retries: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, and the diagnosis, as JSON can hold it."""

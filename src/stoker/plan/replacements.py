@@ -8,7 +8,7 @@ from stoker.plan.permutation import derive, extend
 
 MOST_REPLACEMENTS = 8  # tried for one sample: if so many fail, something else is wrong
 
-_REPLACEMENT_KEY = 5  # a domain, as those in plan.py are
+_REPLACEMENT_KEY = 15  # a domain, as those in plan.py are
 
 
 def replacements(seed: int, epoch: int, index: int, among: range) -> Iterator[int]:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from stoker.sources.group_table import (
     packed,
     table_of,
 )
+from stoker.sources.retry import Call
 
 if TYPE_CHECKING:
     from stoker.sources.files.parts import Part
@@ -229,8 +230,11 @@ class ReadGroup:
     selection: Selection = _ALL
     files: OpenFiles = field(default_factory=lambda: OpenFiles(_OPEN_FILES))
 
-    def __call__(self, reading: Reading) -> Group:
-        found, unread = self._read(reading)
+    retries_parts: ClassVar[bool] = True
+
+    def __call__(self, reading: Reading, call: Call | None = None) -> Group:
+        """``call``: by which each part is read; None: directly."""
+        found, unread = self._read(reading, call)
         form = self._form(found) if self._cuts_columns else {}
         samples = [part for _, part in found]
         if not self.across_chunks:
@@ -274,12 +278,14 @@ class ReadGroup:
     def _made(self, batches: list[tuple[Samples, Any]]) -> list[Any]:
         return [self._collate(samples, indices) for samples, indices in batches]
 
-    def _read(self, reading: Reading) -> tuple[list[tuple[str, Samples]], list[Unread]]:
+    def _read(self, reading: Reading, call: Call | None) -> tuple[list[tuple[str, Samples]], list[Unread]]:
         found: list[tuple[str, Samples]] = []
         unread = []
+        in_order = reading.key is None
         for part in reading.parts:
             try:
-                found.append((part.path, self._read_one(part, in_order=reading.key is None)))
+                read = self._read_one(part, in_order) if call is None else call(self._read_one, part, in_order)
+                found.append((part.path, read))
             except BaseException as error:
                 if not self.leave_out or is_from_outside(error, may_set_timers=self.read is not None):
                     raise
@@ -288,7 +294,7 @@ class ReadGroup:
                 unread.append(Unread(part.number, words, "".join(traceback.format_exception(error))))
         return found, unread
 
-    def _read_one(self, part: Part, *, in_order: bool) -> Samples:
+    def _read_one(self, part: Part, in_order: bool) -> Samples:
         from stoker.sources.files.readers import read_part
 
         to_arrow, is_cut_once = self.selection.keeps_nulls, in_order and self.across_chunks
@@ -330,15 +336,16 @@ class CountSamples:
 
     read: Callable[[str], Any] | None
     leave_out: bool
+    retries_parts: ClassVar[bool] = True
 
-    def __call__(self, parts: list[Part]) -> Any:
-        return np.array([self._count(part) for part in parts], np.int64)
+    def __call__(self, parts: list[Part], call: Call | None = None) -> Any:
+        return np.array([self._count(part, call) for part in parts], np.int64)
 
-    def _count(self, part: Part) -> int:
+    def _count(self, part: Part, call: Call | None) -> int:
         from stoker.sources.files.readers import count_part
 
         try:
-            return count_part(part, self.read)
+            return count_part(part, self.read) if call is None else int(call(count_part, part, self.read))
         except BaseException as error:
             if not self.leave_out or is_from_outside(error, may_set_timers=self.read is not None):
                 raise

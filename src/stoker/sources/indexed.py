@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
+import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from stoker.errors import add_note
 from stoker.redaction import Redactor
 from stoker.sources.gather import as_columns, gathered
+from stoker.sources.retry import Call
 from stoker.sources.tables import as_dataset, check_class
 
 _MOST_JSON = 4096  # characters of arguments in a reference: it is written down with each sample that fails
@@ -103,8 +105,9 @@ class IndexedSource:
         """What the nth unit of an epoch is called in messages."""
         return f"batch {nth} of epoch {epoch}"
 
-    def open(self) -> Indexed:
-        return Indexed(as_dataset(self.dataset()) if self.is_factory else self.dataset)
+    def open(self, call: Call | None = None) -> Indexed:
+        """``call``: by which its samples are read; None: directly."""
+        return Indexed(as_dataset(self.dataset()) if self.is_factory else self.dataset, call)
 
 
 def _name(thing: Any) -> str:
@@ -153,8 +156,9 @@ class Indexed:
 
     seed: int | None = None  # its batches have none of their own: it follows from their position
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, call: Call | None = None) -> None:
         self._dataset = dataset
+        self._call = call
         self._getitems = getattr(dataset, "__getitems__", None)
         self.length = len(dataset)
 
@@ -165,7 +169,7 @@ class Indexed:
     def sample(self, index: int) -> Any:
         """One sample, by itself."""
         try:
-            return self._dataset[index]
+            return self._get(index)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -182,6 +186,8 @@ class Indexed:
         left = iter(indices)
         dataset = self._dataset
         try:
+            if self._call is not None:
+                return Fetched([self._get(index) for index in left], indices, [])
             return Fetched([dataset[index] for index in left], indices, [])
         except KeyboardInterrupt:
             raise
@@ -220,17 +226,23 @@ class Indexed:
         each: list[Any] = []
         for index in indices:
             try:
-                each.append(self._dataset[index])
+                each.append(self._get(index))
             except BaseException as error:
                 if is_interrupt(error):
                     raise
                 each.append(SampleError(index, error))
         return each
 
-    def _fetch_together(self, indices: Sequence[int]) -> Fetched:
+    def _get(self, index: int) -> Any:
+        return self._dataset[index] if self._call is None else self._call(operator.getitem, self._dataset, index)
+
+    def _get_together(self, indices: Sequence[int]) -> Sequence[Any]:
         assert self._getitems is not None
+        return as_columns(self._dataset, indices) or self._getitems(list(indices))
+
+    def _fetch_together(self, indices: Sequence[int]) -> Fetched:
         try:
-            samples = as_columns(self._dataset, indices) or self._getitems(list(indices))
+            samples = self._get_together(indices) if self._call is None else self._call(self._get_together, indices)
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from stoker.errors import add_note
 from stoker.sources.indexed import Fetched, IsInterrupt, SampleError, never_interrupted
+from stoker.sources.retry import Call
 
 
 class Seeded(NamedTuple):
@@ -21,7 +23,7 @@ class Seeded(NamedTuple):
 class ItemSource:
     """What is done with an item, as it travels to workers."""
 
-    work: Callable[[Any], Any]
+    work: Callable[..., Any]
     is_factory: ClassVar[bool] = False
 
     @property
@@ -29,8 +31,13 @@ class ItemSource:
         """What travels, and may change."""
         return self.work
 
-    def open(self) -> Work:
-        return Work(self.work)
+    def open(self, call: Call | None = None) -> Work:
+        """``call``: by which the work is done; None: directly."""
+        if call is None:
+            return Work(self.work)
+        if getattr(self.work, "retries_parts", False):  # it has each part of an item tried again by itself
+            return Work(functools.partial(self.work, call=call))
+        return Work(functools.partial(call, self.work))
 
     def unit_name(self, epoch: int, nth: int) -> str:
         """What the nth unit of an epoch is called in messages."""

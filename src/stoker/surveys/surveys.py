@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stoker.plan import Plan
 from stoker.plan.permutation import Positions
+from stoker.sources import Retry
 from stoker.sources.chunks import Chunks
 from stoker.surveys.counting import Counting
 from stoker.surveys.surveying import Surveying
@@ -26,14 +27,22 @@ class Surveys:
         plan: Its batch size tells where files are best cut.
         workers: Who looks into them.
         init: Called in each worker before all else.
+        retry: Of what cannot be read.
         leave_out: Parts that cannot be read have no samples.
     """
 
     def __init__(
-        self, chunks: Chunks, plan: Plan, workers: Workers, init: Callable[[], object] | None, *, leave_out: bool
+        self,
+        chunks: Chunks,
+        plan: Plan,
+        workers: Workers,
+        init: Callable[[], object] | None,
+        retry: Retry | None,
+        *,
+        leave_out: bool,
     ) -> None:
         multiple = 1 if chunks.across_chunks else plan.batch_size or 1
-        self._crew = Crew(workers, init)
+        self._crew = Crew(workers, init, retry)
         self._counting = Counting(chunks, self._crew, leave_out=leave_out)
         self._surveying = Surveying(chunks.read is not None, multiple, chunks.selection, self._crew)
 

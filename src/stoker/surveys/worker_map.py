@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from stoker.errors import ClosedError
+from stoker.sources import Retry
 from stoker.streams import Stream, stream
 from stoker.workers import Workers
 
@@ -20,11 +21,13 @@ class Crew:
     Args:
         workers: As the loader has them.
         init: Called in each worker before all else.
+        retry: Of what cannot be read.
         is_closed: The loader was closed, so nothing is begun any more.
     """
 
     workers: Workers
     init: Callable[[], object] | None = None
+    retry: Retry | None = None
     is_closed: bool = False
 
 
@@ -62,7 +65,10 @@ class WorkerMap(Generic[T]):
             self.close()
             some = _Some(item, count, self._together)
             self._key, self._results = key, []
-            self._stream = running = stream(self._work, some, workers=self._crew.workers, init=self._crew.init)
+            crew = self._crew
+            self._stream = running = stream(
+                self._work, some, workers=crew.workers, init=crew.init, retry=crew.retry or 0
+            )
         if self._crew.is_closed:  # whoever has closed it may have found no stream to close
             self.close()
             raise ClosedError("this loader was closed while its files were looked at: make a new one")

@@ -74,6 +74,7 @@ class Made(NamedTuple):
         calls: Samples that ``dataset[i]`` was called for; fewer where a store had some.
         cpu: Nanoseconds of processor time that the run took, told with the last of its batches, as to ask for it takes
             a microsecond; of the whole process where the worker has one of its own.
+        retries: How often something of it was tried again.
     """
 
     packed: Packed
@@ -83,6 +84,7 @@ class Made(NamedTuple):
     timing: Timing
     calls: int = 0
     cpu: int = 0
+    retries: int = 0
 
 
 class Failed(NamedTuple):

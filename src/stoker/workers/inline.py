@@ -59,7 +59,10 @@ class InlineBackend:
         return [answer]
 
     def wake(self) -> None:
-        pass
+        """It is about to be closed: nobody else wakes it."""
+        worker = self._worker
+        if worker is not None:
+            worker.hurry()
 
     def place(self, worker: int) -> int:
         return self._place[0]

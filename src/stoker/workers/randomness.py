@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -46,6 +46,29 @@ def _torch_generator() -> Any:
     return getattr(sys.modules.get("torch"), "default_generator", None)
 
 
+class GeneratorState(NamedTuple):
+    """What will be drawn. ``torch`` is None where it was not loaded."""
+
+    random: Any
+    numpy: Any
+    torch: Any = None
+
+    @classmethod
+    def of_process(cls) -> GeneratorState:
+        torch = _torch_generator()
+        return cls(random.getstate(), np.random.get_state(), None if torch is None else torch.get_state())
+
+    def restore(self, seed: int) -> None:
+        """``seed``: of torch, where it was loaded only meanwhile."""
+        random.setstate(self.random)
+        np.random.set_state(self.numpy)
+        torch = _torch_generator()
+        if torch is not None and self.torch is not None:
+            torch.set_state(self.torch)
+        elif torch is not None:
+            torch.manual_seed(seed)
+
+
 class Generators(Protocol):
     """The random generators that a worker's code draws from."""
 
@@ -54,6 +77,12 @@ class Generators(Protocol):
 
     def seed(self, seed: int) -> None:
         """Within ``lent``: from now on, what is drawn follows from this seed."""
+
+    def state(self) -> GeneratorState:
+        """What will be drawn from now on."""
+
+    def restore(self, state: GeneratorState) -> None:
+        """It will be drawn again."""
 
 
 class OwnGenerators:
@@ -71,6 +100,12 @@ class OwnGenerators:
         if not seed_generators(seed) and self._watch is None:
             self._watch = ImportWatch("torch", self._seed_torch)
             self._watch.start()
+
+    def state(self) -> GeneratorState:
+        return GeneratorState.of_process()
+
+    def restore(self, state: GeneratorState) -> None:
+        state.restore(self._seed)
 
     def _seed_torch(self) -> None:
         torch = _torch_generator()
@@ -119,6 +154,12 @@ class BorrowedGenerators:
         self._seed = seed
         seed_generators(seed)
 
+    def state(self) -> GeneratorState:
+        return GeneratorState.of_process()
+
+    def restore(self, state: GeneratorState) -> None:
+        state.restore(self._seed)
+
     def _seed_torch(self) -> None:
         torch = _torch_generator()
         if torch is not None:
@@ -156,6 +197,17 @@ class ThreadGenerators:
     def seed(self, seed: int) -> None:
         self._own.random.seed(seed)
         self._own.numpy.seed(seed & _SEED_32)
+
+    def state(self) -> GeneratorState:
+        own = self._own
+        if not getattr(own, "active", False):  # all threads draw from the same ones, and nobody can say which number
+            return GeneratorState(None, None)
+        return GeneratorState(own.random.getstate(), own.numpy.get_state())
+
+    def restore(self, state: GeneratorState) -> None:
+        if state.random is not None:
+            self._own.random.setstate(state.random)
+            self._own.numpy.set_state(state.numpy)
 
     def install(self) -> None:
         with self._lock:

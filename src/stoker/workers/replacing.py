@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Any
 
 from stoker.errors import WorkerDied, add_note
-from stoker.plan import Batch, Plan, replacements
+from stoker.plan import Batch, Plan, SentBatches, replacements
 from stoker.sources import Fetched, Indexed, SampleError
 from stoker.sources.indexed import IsInterrupt
 
@@ -31,7 +31,7 @@ class Replacing:
         is_interrupt: Whether an exception is none of the user's code.
     """
 
-    def __init__(self, dataset: Indexed, plan: Plan, batch: Batch, is_interrupt: IsInterrupt) -> None:
+    def __init__(self, dataset: Indexed, plan: Plan | SentBatches, batch: Batch, is_interrupt: IsInterrupt) -> None:
         self._dataset, self._is_interrupt = dataset, is_interrupt
         self._seed, self._epoch = plan.seed, batch.epoch
         self._indices = plan.indices(batch)

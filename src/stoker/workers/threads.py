@@ -162,6 +162,7 @@ class _Thread:
     def stop(self) -> None:
         """After what it is just making."""
         self._stopped = True
+        self.worker.hurry()
         self.requests.put(None)
 
     def recall(self) -> int | None:

@@ -13,8 +13,8 @@ from typing import Any
 from stoker.collation import collate
 from stoker.errors import add_note
 from stoker.plan import Batch, Numbering, Plan, SentBatches
-from stoker.sources import Fetched, Indexed, IndexedSource, ItemSource, SampleError, Work
-from stoker.sources.indexed import IsInterrupt, never_interrupted
+from stoker.sources import Fetched, Indexed, IndexedSource, IsInterrupt, ItemSource, Retry, SampleError, Work
+from stoker.sources.indexed import never_interrupted
 from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
 from stoker.workers.failure import error_line, ordinary, story
@@ -22,6 +22,7 @@ from stoker.workers.identity import acting_as
 from stoker.workers.progress import MAKING_THE_DATASET, Place, at_batch, waited
 from stoker.workers.randomness import Generators
 from stoker.workers.replacing import Replacing
+from stoker.workers.retrying import Retrying
 from stoker.workers.transport import Writer
 
 
@@ -37,6 +38,7 @@ class Job:
     init: Callable[[], object] | None = None  # called in each worker before all else
     may_change: bool = True  # between epochs, so that it is looked at where one begins
     replaces: bool = False  # samples that fail, with others, where errors are skipped
+    retry: Retry | None = None  # of samples, items and parts of files
     seeds: bool = True  # for each unit anew; else the random generators are nobody's business but the user's
 
 
@@ -80,6 +82,9 @@ class Worker:
         self._refusal: Exception | None = None
         self._free_at = 0  # when it was ready for the next run; 0 within one
         self._cpu_clock = cpu_clock
+        self._retrying: Retrying | None = None
+        if job.retry is not None:
+            self._retrying = Retrying(job.retry, generators, is_interrupt, job.plan.seed, number)
         self._calls = 0  # of dataset[i], for the batch that is being made
 
     def length(self) -> int:
@@ -97,7 +102,7 @@ class Worker:
                     if self._job.init is not None:
                         self._job.init()
                     what = "the dataset could not be made"
-                    dataset = self._job.source.open()
+                    dataset = self._job.source.open(None if self._retrying is None else self._retrying.call)
             except BaseException as error:
                 if self._is_interrupt(error):
                     raise
@@ -119,8 +124,14 @@ class Worker:
 
     def abandon(self) -> None:
         """From another thread: nobody waits for this worker any more."""
+        self.hurry()
         if self._store is not None:
             self._store.abandon()
+
+    def hurry(self) -> None:
+        """From another thread: it is about to be closed, and is not to wait before it tries something again."""
+        if self._retrying is not None:
+            self._retrying.end()
 
     def close(self) -> None:
         """Closes what it has opened. For those who share their process with others."""
@@ -191,7 +202,8 @@ class Worker:
         written = perf_counter_ns()
         timing = Timing(free, began, fetched_at, written, written)
         skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
-        return Made(packed, len(fetched.samples), skipped, self._noted(), timing, self._calls)
+        retries = 0 if self._retrying is None else self._retrying.counted()
+        return Made(packed, len(fetched.samples), skipped, self._noted(), timing, self._calls, retries=retries)
 
     def _noted(self) -> tuple[str, ...]:
         if not self._notes:
@@ -204,7 +216,7 @@ class Worker:
         self,
         store: Store,
         dataset: Indexed | Work,
-        plan: Plan | Numbering,
+        plan: Plan | Numbering | SentBatches,
         batch: Batch,
         left_out: Sequence[int],
         keys: Sequence[int],
@@ -242,9 +254,9 @@ class Worker:
         good = iter(self._uses(samples, [key for key in keys if key in samples]))
         return [next(good) if key in samples else failed[key] for key in keys]
 
-    def _replacing(self, dataset: Indexed | Work, plan: Plan | Numbering, batch: Batch) -> Replacing:
+    def _replacing(self, dataset: Indexed | Work, plan: Plan | Numbering | SentBatches, batch: Batch) -> Replacing:
         assert isinstance(dataset, Indexed)
-        assert isinstance(plan, Plan)
+        assert not isinstance(plan, Numbering)
         return Replacing(dataset, plan, batch, self._is_interrupt)
 
     def _uses(self, samples: dict[int, Any], keys: Sequence[int]) -> list[Any]:
@@ -260,7 +272,7 @@ class Worker:
     def _fetch(
         self,
         dataset: Indexed | Work,
-        plan: Plan | Numbering,
+        plan: Plan | Numbering | SentBatches,
         batch: Batch,
         left_out: Sequence[int],
         indices: Sequence[int],

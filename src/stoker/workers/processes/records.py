@@ -141,8 +141,8 @@ def write_results(answer: Answer, slot: Slot) -> Said:
             table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, *_NO_TIMING[:4], 0, 0))
             end = _append(slot, end, error)
         else:
-            packed, samples, skipped, notes, timing, calls, cpu = result
-            told = json.dumps([skipped, notes]).encode() if skipped or notes else b""
+            packed, samples, skipped, notes, timing, calls, cpu, retries = result
+            told = json.dumps([skipped, notes, retries]).encode() if skipped or notes or retries else b""
             table.append(_RESULT.pack(*packed[:4], samples, end, len(told), *timing[:4], calls, cpu))
             end = _append(slot, end, told) if told else end
     _append(slot, end, b"".join(table))
@@ -157,10 +157,10 @@ def read_results(said: Said, slot: Slot) -> Answer:
         if samples < 0:
             results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
         else:
-            skipped, notes = _read_told(buffer[told : told + told_bytes]) if told_bytes else ((), ())
+            skipped, notes, retries = _read_told(buffer[told : told + told_bytes]) if told_bytes else ((), (), 0)
             packed = _new(Packed, (offset, nbytes, layout, aside, None))
             timing = _new(Timing, (free, began, fetched, written, written))
-            results.append(_new(Made, (packed, samples, skipped, notes, timing, calls, cpu)))
+            results.append(_new(Made, (packed, samples, skipped, notes, timing, calls, cpu, retries)))
     return Answer(said.worker, said.ticket, said.slot, results)
 
 
@@ -170,6 +170,6 @@ def _append(slot: Slot, end: int, content: bytes) -> int:
     return end + len(content)
 
 
-def _read_told(told: memoryview) -> tuple[tuple[Skipped, ...], tuple[str, ...]]:
-    skipped, notes = json.loads(told.tobytes())
-    return tuple(Skipped(*fields) for fields in skipped), tuple(notes)
+def _read_told(told: memoryview) -> tuple[tuple[Skipped, ...], tuple[str, ...], int]:
+    skipped, notes, retries = json.loads(told.tobytes())
+    return tuple(Skipped(*fields) for fields in skipped), tuple(notes), retries
