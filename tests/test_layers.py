@@ -33,7 +33,7 @@ LAYERS = [
         "observe",
     ),
     *("bridges", "batches", "shards", "arguments", "orders"),
-    *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "showing", "session"),
+    *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "display", "showing", "session"),
     *("streams", "surveys", "chunk_session", "indexed_session", "iteration", "own_shard", "loader", FACE),
     *("torch", "compat", "export", "doctor", "cli", "testing", "__main__"),
 ]

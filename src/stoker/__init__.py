@@ -13,6 +13,7 @@ with _shadows_explained():
     from stoker.batches import collate, convert, fetch, map_leaves
     from stoker.bridges import InFlight
     from stoker.collation import pad
+    from stoker.display import Display
     from stoker.errors import (
         BugError,
         CacheError,
@@ -66,6 +67,7 @@ __all__ = [
     "CollateError",
     "Culprit",
     "Diagnosis",
+    "Display",
     "Distribution",
     "Headspace",
     "InFlight",

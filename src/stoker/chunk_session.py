@@ -46,5 +46,5 @@ def chunk_session(
         job=Job(ItemSource(work), agenda.plan, None, skip_errors=False, init=init, retry=settings.retry),
         settings=dataclasses.replace(settings, bridge=bridge),
         failures=Failures(settings.policy),
-        setup=Setup(making="reading files"),
+        setup=Setup(making="reading files" if collate is None else "reading files and collate="),
     )

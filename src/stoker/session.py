@@ -138,9 +138,8 @@ class Session:
 
         Whoever is interrupted before that is offered it again.
         """
-        bar, intake = self.showing.bars.bar, self._intake
-        if bar is not None:
-            bar.tick()
+        intake = self._intake
+        self.showing.display.tick()
         held = intake.hand.held
         if held is not None and held.unit is not None and held.is_taken and intake.is_in_step:
             nth = held.nth + 1
@@ -148,7 +147,7 @@ class Session:
                 return intake.offer_next_of(held.unit, held, nth)
         delivery = self._turns.take(intake.offer)
         if delivery is None:
-            self.showing.bars.end()
+            self.showing.display.end_bar()
         return delivery
 
     def begin_epoch(self) -> None:

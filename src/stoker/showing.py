@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stoker.agenda import Agenda
+from stoker.display import Display
 from stoker.engine_owner import EngineOwner
-from stoker.observe import Bars, Meter, Trace, Traced
+from stoker.observe import Meter, Trace, Traced
 from stoker.observe.page import Moment, Observed
 from stoker.settings import Settings
-
-if TYPE_CHECKING:
-    from stoker.observe.page.watching import Watching
 
 
 class Showing:
@@ -30,10 +27,9 @@ class Showing:
 
     def __init__(self, title: str, agenda: Agenda, engine: EngineOwner, meter: Meter, settings: Settings) -> None:
         self.title = title
-        self.bars = Bars(meter)
+        self.display = Display(meter, progress=settings.progress, watch=settings.watch or False)
         self._agenda, self._engine, self._meter, self._settings = agenda, engine, meter, settings
         self._observed: Observed | None = None
-        self._watching: Watching | None = None
 
     @property
     def observed(self) -> Observed:
@@ -54,11 +50,11 @@ class Showing:
 
     def show_progress(self, name: str, iterator: object) -> None:
         """If the user wants to see it: a bar, from here to the end of the epoch or of the iterator's life."""
-        self.bars.end()
+        self.display.end_bar()
         if self._settings.progress and self._agenda.shard[0] == 0:
             done = self._agenda.progress.done()
             total = functools.partial(_total, self._agenda) if done is not None else None
-            self.bars.begin(name, done or 0, total, iterator)
+            self.display.begin(name, iterator, done=done or 0, total=total)
 
     def watch(self) -> None:
         """Shows it on the live page, if that is wanted, from now until it is closed or gone.
@@ -66,19 +62,12 @@ class Showing:
         Raises:
             OSError, ValueError: The page cannot be served there.
         """
-        if self._settings.watch is None or self._engine.is_closed:
-            return
-        if self._watching is None:
-            from stoker.observe.page.watching import Watching  # which imports a server
-
-            watching = Watching(self.observed, self._settings.watch)
-            weakref.finalize(self, watching.end)
-            self._watching = watching  # when it is sure that it ends, as an interrupt may come before any line
-        self._watching.begin()
+        if self._settings.watch is not None and not self._engine.is_closed:
+            self.display.show(self.observed)
 
     @property
     def watch_url(self) -> str | None:
-        return None if self._watching is None else self._watching.url
+        return self.display.watch_url
 
     def trace(self, to: str | os.PathLike[str] | Trace) -> Trace:
         """Adds it to a trace, or makes one and writes it."""
@@ -90,12 +79,10 @@ class Showing:
 
     def end(self) -> None:
         """Takes the bar away, and the page if it is the last one on it. May be called twice."""
-        self.bars.end()
-        if self._watching is not None:
-            self._watching.end()
+        self.display.end()
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_observed": None, "_watching": None}
+        return vars(self) | {"_observed": None}
 
 
 def _total(agenda: Agenda) -> int | None:

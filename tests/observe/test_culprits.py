@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
 import stoker
@@ -124,3 +125,10 @@ def test_workers_that_starve_the_training_thread_are_named():
 def test_more_workers_than_cores_are_named():
     found = stoker.diagnose(stats_of(Computing(200, 0.01), workers=4 * usable_cores()))
     assert found.culprit == Culprit.TOO_MANY_WORKERS, found.sentence
+
+
+def test_of_chunk_files_a_slow_collate_is_not_told_from_reading_and_both_are_named(tmp_path):
+    np.save(tmp_path / "chunk.npy", np.arange(40.0))
+    with Loader(stoker.Chunks([tmp_path / "chunk.npy"]), 4, workers=Threads(1), collate=slow_collate) as loader:
+        list(loader)
+    assert "of worker time was reading files and collate=" in loader.stats().diagnosis

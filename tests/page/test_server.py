@@ -130,7 +130,8 @@ def test_other_values_of_watch_are_refused_in_the_constructor(wrong):
 def test_a_port_that_is_taken_is_an_error_and_leaves_nothing():
     with socket.create_server(("127.0.0.1", 0)) as other:
         watch = Watch(port=other.getsockname()[1])
-        with stoker.Loader(np.arange(4), watch=watch) as loader, pytest.raises(OSError):
+        taken = f"port {watch.port} of 127.0.0.1 is taken by another program"
+        with stoker.Loader(np.arange(4), watch=watch) as loader, pytest.raises(OSError, match=taken):
             iter(loader)
     assert entries() == []
 

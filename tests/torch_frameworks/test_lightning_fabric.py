@@ -10,6 +10,7 @@ pytest.importorskip("lightning.fabric", reason="lightning is not installed")
 from lightning.fabric import Fabric  # noqa: E402
 from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 
+import stoker  # noqa: E402
 from stoker.torch import DataLoader  # noqa: E402
 from stoker.torch.in_workers import InWorkers  # noqa: E402
 from tests.torch_frameworks.samples import Drawn, Numbers, Stream, numbers  # noqa: E402
@@ -37,15 +38,18 @@ def test_a_loader_made_again_for_an_injected_sampler_is_ours_with_all_its_argume
     def init(worker):
         pass
 
-    given = loader(shuffle=True, seed=3, recover=False, snapshot_every_n_steps=2, timeout=50, worker_init_fn=init)
+    own = {"seed": 3, "recover": False, "snapshot_every_n_steps": 2, "progress": True, "watch": stoker.Watch()}
+    given = loader(shuffle=True, timeout=50, worker_init_fn=init, **own)
     setup = fabric("ddp").setup_dataloaders(given)
     made = setup._dataloader
     assert made is not given
     assert type(made) is DataLoader
     assert type(made.sampler) is DistributedSampler
-    assert (made.seed, made.recover, made.snapshot_every_n_steps, made.timeout) == (3, False, 2, 50)
+    assert ({name: getattr(made, name) for name in own}, made.timeout) == (own, 50)
     orders = [[number for batch in setup for number in numbers(batch)] for _ in range(2)]
     assert [sorted(order) for order in orders] == [list(range(20))] * 2
+    assert given.watch_url is None
+    assert made.watch_url.startswith("http://127.0.0.1:")
     assert orders[0] != orders[1], "Fabric sets the epoch of the sampler"
     assert iterated == [InWorkers] * 2
 

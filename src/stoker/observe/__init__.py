@@ -3,7 +3,7 @@
 Imports ``errors``, ``plan``, and of ``workers`` and ``engine`` what they measure.
 """
 
-from stoker.observe.bar import Bars
+from stoker.observe.bar import Bars, Counts
 from stoker.observe.culprits import Culprit, WhatIf
 from stoker.observe.diagnosis import Diagnosis, diagnose
 from stoker.observe.distribution import Distribution
@@ -20,6 +20,7 @@ from stoker.observe.trace_files import merge_traces
 
 __all__ = [
     "Bars",
+    "Counts",
     "Culprit",
     "Diagnosis",
     "Distribution",

@@ -7,10 +7,9 @@ import os
 import weakref
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from stoker.interrupts import is_interrupt, put_off
-from stoker.observe.meter import Meter
 from stoker.observe.pace import Pace
 from stoker.observe.screen import Screen, found_screen
 
@@ -20,22 +19,34 @@ _FIRST_S = 0.5  # what is over sooner needs no bar
 _AGAIN_S = 0.2
 
 
+class Counts(Protocol):
+    """What a bar is drawn of."""
+
+    @property
+    def batches(self) -> int:
+        """That were delivered."""
+
+    @property
+    def waited(self) -> float:
+        """Seconds in which the consumer was blocked."""
+
+
 class Bars:
     """The bar of what is being gone through, if the user wants to see one.
 
     Args:
-        meter: That counts the batches.
+        counts: Of the batches.
     """
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, counts: Counts) -> None:
         self.bar: ProgressBar | None = None
-        self._meter = meter
+        self._counts = counts
         self._end: weakref.finalize[[], Any] | None = None  # of the bar: once, by us or with its iterator
 
     def begin(self, name: str, done: int, total: Callable[[], int | None] | None, iterator: object) -> None:
         """A new one, which ends when the iterator does, at the latest. For the others, see ``ProgressBar``."""
         self.end()
-        self.bar = ProgressBar(self._meter, name, done, total)
+        self.bar = ProgressBar(self._counts, name, done, total)
         self._end = weakref.finalize(iterator, self.bar.end)
 
     def end(self) -> None:
@@ -44,25 +55,25 @@ class Bars:
         if end is not None:
             end()
 
-    def __reduce__(self) -> tuple[type[Bars], tuple[Meter]]:
+    def __reduce__(self) -> tuple[type[Bars], tuple[Counts]]:
         """A copy has no bar."""
-        return Bars, (self._meter,)
+        return Bars, (self._counts,)
 
 
 class ProgressBar:
     """There is no thread: ``tick`` is called with each batch that is asked for, and draws if it is time to.
 
     Args:
-        meter: That counts the batches.
+        counts: Of the batches.
         name: Of what is being gone through.
         done: Batches of it that the consumer has already.
         total: Says how many batches there are in it, or None as long as nobody knows. None: nobody ever will.
     """
 
-    def __init__(self, meter: Meter, name: str, done: int, total: Callable[[], int | None] | None) -> None:
+    def __init__(self, counts: Counts, name: str, done: int, total: Callable[[], int | None] | None) -> None:
         now = monotonic()
-        self._meter, self._total = meter, total
-        self._pace = Pace(name, done, meter.batches, meter.waited, now)
+        self._counts, self._total = counts, total
+        self._pace = Pace(name, done, counts.batches, counts.waited, now)
         self._due = now + _FIRST_S
         self._screen: Screen | None = None
         self._is_begun = self._is_over = False
@@ -86,12 +97,12 @@ class ProgressBar:
             self._is_begun, self._screen = True, found_screen()
         if self._screen is not None and not self._is_over:
             self._count()
-            self._screen.draw(self._pace.look(self._meter.batches, self._meter.waited, monotonic()))
+            self._screen.draw(self._pace.look(self._counts.batches, self._counts.waited, monotonic()))
 
     def _leave(self) -> None:
         if self._screen is not None:
             self._count()
-            self._screen.end(self._pace.whole(self._meter.batches, self._meter.waited, monotonic()).summary)
+            self._screen.end(self._pace.whole(self._counts.batches, self._counts.waited, monotonic()).summary)
 
     def _count(self) -> None:
         if self._pace.total is None and self._total is not None:

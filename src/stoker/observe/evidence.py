@@ -53,6 +53,25 @@ class Evidence:
         """The share of their time that workers had nothing to do."""
         return self.stats.idling / (self.stats.idling + self.busy)
 
+    @property
+    def longest_wait(self) -> float:
+        """The seconds of it."""
+        return max(self.stations["wait"].spent.largest - self.stats.starting, 0.0)
+
+    @property
+    def other_wait(self) -> float:
+        """The share of its time that the consumer waited, but for that once."""
+        return max(self.waiting - self.longest_wait, 0.0) / self.run
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether it hardly waits; or waited once, for the first batch, and need not wait again."""
+        if self.wait < SMALL_SHARE or not self.stats.workers:
+            return self.wait < SMALL_SHARE
+        if self.other_wait >= SMALL_SHARE or (self.tail.units and not self.is_of_start):
+            return False
+        return self._with(self.now) < SMALL_SHARE
+
     def during(self, station: str) -> float:
         """Seconds that passed there, over all workers, while the consumer waited."""
         return self.stations[station].while_waiting
@@ -127,8 +146,9 @@ class Evidence:
 
     @property
     def is_of_start(self) -> bool:
-        """Whether slow units may be the first ones of each worker, and say nothing of those that follow."""
-        return self.tail.units <= self.stats.workers
+        """Whether slow units are the first ones of workers, and say nothing of those that follow."""
+        slow = self.stats.slowest[: self.tail.units]
+        return self.tail.units <= self.stats.workers and all(one.is_first for one in slow)
 
     @property
     def is_quick_enough(self) -> bool:

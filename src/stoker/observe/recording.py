@@ -102,12 +102,13 @@ class Station:
 
 @dataclass(frozen=True)
 class SlowBatch:
-    """One of those that took longest to make."""
+    """One of those that took longest to make. ``is_first``: it was the first that its worker made."""
 
     epoch: int
     position: int
     worker: int
     seconds: float
+    is_first: bool = False
 
 
 class Waits:
@@ -142,6 +143,7 @@ class Recording:
         self._while_waiting = dict.fromkeys(STATIONS, 0)
         self._by_worker = np.zeros((workers, len(_SUMS)), np.int64)
         self._slowest: list[tuple[int, ...]] = []  # nanoseconds, and which
+        self._first = np.full(workers, np.iinfo(np.int64).max)  # when each worker began its first batch
         self._waits = np.zeros((2, 0), np.int64)  # of the last rows: some that come now were made meanwhile
         self._last_handed = 0
 
@@ -199,7 +201,10 @@ class Recording:
         return [dict(zip(_SUMS, map(int, row), strict=True)) for row in self._by_worker]
 
     def slowest(self) -> tuple[SlowBatch, ...]:
-        return tuple(SlowBatch(epoch, place, worker, ns / 1e9) for ns, epoch, place, worker in self._slowest)
+        return tuple(
+            SlowBatch(epoch, place, worker, ns / 1e9, began == self._first[worker].item())
+            for ns, epoch, place, worker, began in self._slowest
+        )
 
     def _take_in(self, rows: Any) -> None:
         """``rows``: a ``Row`` of columns."""
@@ -228,10 +233,12 @@ class Recording:
 
     def _note_slowest(self, rows: Any) -> None:
         making = rows.written - rows.began
+        is_made = rows.worker != NOBODY
+        np.minimum.at(self._first, rows.worker[is_made], rows.began[is_made])
         for at in np.argsort(making)[: -_SLOWEST - 1 : -1]:
             if rows.worker[at] == NOBODY:
                 break
-            found = making[at], rows.epoch[at], rows.position[at], rows.worker[at]
+            found = making[at], rows.epoch[at], rows.position[at], rows.worker[at], rows.began[at]
             self._slowest.append(tuple(map(int, found)))
         self._slowest = sorted(self._slowest, reverse=True)[:_SLOWEST]
 

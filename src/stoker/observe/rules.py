@@ -37,12 +37,14 @@ def _starved(e: Evidence) -> Finding | None:
 
 
 def _fed(e: Evidence) -> Finding | None:
-    if e.wait >= SMALL_SHARE:
+    if not e.is_fed:
         return None
     if not e.stats.workers:
         return Finding(Culprit.CONSUMER, f"Training made its batches itself, {percent(e.wait)} of the time", "", "step")
+    once = f"{_seconds(e.longest_wait)} for its first batch, and then " if e.wait >= SMALL_SHARE else ""
+    share = e.other_wait if once else e.wait
     cause = (
-        f"Training was kept fed: it waited {percent(e.wait)} of the time and the workers idled "
+        f"Training was kept fed: it waited {once}{percent(share)} of the time and the workers idled "
         f"{percent(e.idle)} of theirs"
     )
     needed = e.workers_needed()
@@ -209,7 +211,8 @@ def _working(e: Evidence) -> Finding:
     needed, is_computing = e.workers_needed(), e.computing >= _MOST
     has_room = not is_computing or not e.cores or e.stats.workers < e.cores
     more = needed or min(2 * e.stats.workers, e.cores if is_computing and e.cores else MANY_WORKERS)
-    would = _changes(e, more) if has_room else ()
+    is_enough = needed is not None and needed <= e.stats.workers  # by the model, which does not know all
+    would = _changes(e, more) if has_room and not is_enough else ()
     if station == "write":
         otherwise = "a cheaper collate= or smaller samples would help"
         return Finding(Culprit.COLLATE, cause, _with_more(e, more, would, otherwise), station, would)
@@ -219,6 +222,8 @@ def _working(e: Evidence) -> Finding:
     if needed is not None and has_room and e.stats.workers < needed:
         return Finding(Culprit.TOO_FEW_WORKERS, cause, _with_more(e, more, would, ""), station, would)
     others = f"{_argument(e, more)}, " if has_room else f"more workers would not help, as there are {e.cores} cores; "
+    if is_enough:
+        others = ""
     otherwise = f"{others}a cheaper {e.setup.making}, or cache=stoker.Cache(path), would help"
     return Finding(Culprit.DATASET, cause, _with_more(e, more, would, otherwise), station, would)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from time import perf_counter
 from typing import Any
 
 from torch.utils.data import _DatasetKind
@@ -27,6 +28,7 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
         if saved is not None and saved.turns_epoch:
             _set_to_end(loader.dataset, state.get("fetcher_state"))
         self._seed = loader.seed
+        self._figures, self._display = loader._figures, loader._display
         self._index: tuple[Any] | None = None  # of the batch that is being made
         begin = super().__init__
         self.progress = begun(self, loader, saved, lambda: begin(loader))
@@ -51,10 +53,12 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
         return self.progress.state_dict()
 
     def __next__(self) -> Any:
+        self._display.tick()
         try:
             return super().__next__()
         except StopIteration:
             self.progress.finish(self._sampler_iter)
+            self._display.end_bar()
             raise
 
     def _next_data(self) -> Any:
@@ -62,12 +66,13 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
             while self._sampler_iter.pulled in self.progress.taken:  # saved by a loader whose batches came out of order
                 self._next_index()
             self._index = (self._next_index(),)
-        number = self._sampler_iter.pulled - 1
+        number, began = self._sampler_iter.pulled - 1, perf_counter()
         try:
             data = self._made(self._index[0], number)
         except Exception:
             self._index = None  # as in torch, whoever goes on gets the next; after Ctrl-C, the same
             raise
+        self._figures.made_alone(perf_counter() - began)
         self.progress.took(Task(self.progress.epoch, number, None, 0, None, False, None), None)
         self._index = None
         return data

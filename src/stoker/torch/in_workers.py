@@ -18,6 +18,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_in
 import stoker
 from stoker.torch.beginning import begun
 from stoker.torch.pacing import most_at_a_time, next_size
+from stoker.torch.ranks import rank_of
 from stoker.torch.sampling import is_of_torch, is_stateful
 from stoker.torch.states import SavedState
 from stoker.torch.tasks import IterableTasks, MapTasks
@@ -46,7 +47,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
         is_iterable = self._dataset_kind == _DatasetKind.Iterable
         self._given = 0  # batches, and errors in their place, of this pass over the sampler
-        self._figures = loader._figures
+        self._figures, self._display = loader._figures, loader._display
         self._recovers, self._pids = loader.recover, set[int]()
         self._greets = is_stateful(self._dataset)  # as torchdata does: what a worker's dataset is like at first
         self._is_pinned = is_iterable or self._greets or (self._in_order and loader.seed is None)
@@ -75,8 +76,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             timeout=self._timeout or None,
             max_deaths=_DEATHS if loader.recover else 1,
         )
-        title = f"DataLoader({type(loader.dataset).__name__}, batch_size={loader.batch_size})"
-        self._figures.follow(self._stream.observed, title)
+        self._figures.follow(self._stream.observed, loader.batch_size)
+        self._describe(loader)
         loader._stream = weakref.ref(self._stream)
         if loader._trace is not None and loader._trace.is_recording:
             self._stream.trace(loader._trace)
@@ -106,11 +107,21 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         self._keep_in_step(0)
         self._work.epoch = loader._epoch
         self._work.states.clear()
+        self._describe(loader)
         self._stream.restart(self._tasks)
         self._stream.warm_up()
         self._hear_greetings()
 
+    def _describe(self, loader: Any) -> None:
+        """For the report and the live page."""
+        assert self._stream is not None
+        title = f"DataLoader({type(loader.dataset).__name__}, batch_size={loader.batch_size})"
+        observed = self._stream.observed
+        observed.describe(title, self._figures.adapt, epoch=loader._epoch, shard=rank_of(loader))
+        self._display.show(observed)
+
     def __next__(self) -> Any:
+        self._display.tick()
         if self._offered is not None:  # and an interrupt came before the consumer had it
             self._count(*self._offered)
         else:
@@ -122,6 +133,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
                     self._num_yielded += 1
             except StopIteration:
                 self.progress.finish(self._sampler_iter)
+                self._display.end_bar()
                 raise
         assert self._offered is not None
         (data, _, _), self._offered = self._offered, None  # at once with giving it: no call in between

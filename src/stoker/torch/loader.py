@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections import deque
@@ -18,6 +19,7 @@ from stoker.torch.figures import Figures
 from stoker.torch.in_process import InProcess
 from stoker.torch.in_workers import InWorkers
 from stoker.torch.progress import Progress, Snapshot
+from stoker.torch.ranks import rank_of
 from stoker.torch.sampling import state_before
 from stoker.torch.seals import sealed
 from stoker.torch.states import SavedState, read_state
@@ -45,6 +47,13 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
             as in torch.
         workers: ``stoker.Ray(n, ...)``: the workers are on a Ray cluster, and ``num_workers`` is their number. None:
             ``num_workers`` processes on this machine.
+        progress: True: show a bar with batches a second, the share of the time that you wait for them, and the time
+            left, as ``stoker.Loader`` does; on rank 0 only.
+        watch: True, or ``stoker.Watch(host=..., port=...)``: show what the workers do on a live page, from the first
+            loop until the loader is gone. The URL is printed, and is ``loader.watch_url``.
+
+    Raises:
+        ValueError: An argument has a wrong value; or ``watch`` is given, and there are no workers to watch.
 
     Example:
         >>> import torch
@@ -79,11 +88,15 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         seed: int | None = None,
         recover: bool = True,
         workers: stoker.Ray | None = None,
+        progress: bool = False,
+        watch: bool | stoker.Watch = False,
     ) -> None:
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self.seed = seed
         self.recover = recover
         self.workers = workers
+        self.progress = progress
+        self.watch = watch
         if workers is not None:
             num_workers = number_of(workers, num_workers, multiprocessing_context)
         self._epoch = 0  # that comes next, or runs
@@ -91,6 +104,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         self._saved: SavedState | None = None  # that the next iterator begins with
         self._loaded: dict[str, Any] | None = None  # the same as it was loaded
         self._figures = Figures()
+        self._display = stoker.Display(self._figures, progress=progress, watch=watch)
+        if watch and not num_workers:
+            raise ValueError("watch with num_workers=0: torch's own loop makes the batches; pass num_workers=1 or more")
         self._trace: stoker.Trace | None = None  # which each new iterator is added to
         self._stream: weakref.ref[stoker.Stream[Any]] | None = None  # of the iterator that was made last
         super().__init__(
@@ -125,6 +141,9 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         # Without workers, the dataset is asked for its state when ours is wanted. With workers, those must be free to
         # end when the iterator is forgotten.
         self._position = iterator.progress if self.num_workers else iterator
+        if self.progress and rank_of(self)[0] == 0:
+            total = functools.partial(_length, self._index_sampler, self._dataset_kind)
+            self._display.begin(f"epoch {self._epoch}", iterator, done=iterator.progress.yielded, total=total)
         return iterator
 
     def state_dict(self) -> dict[str, Any]:
@@ -156,7 +175,12 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         ``samples`` are taken to be ``batch_size`` in each batch, and 0 where a ``batch_sampler`` chooses them. Small
         batches that were made together are one unit of work at their stations. Without workers nothing is measured.
         """
-        return self._figures.stats(self.batch_size)
+        return self._figures.stats()
+
+    @property
+    def watch_url(self) -> str | None:
+        """Where the live page is, from the first loop on; None without ``watch``."""
+        return self._display.watch_url
 
     def report(self, path: str | os.PathLike[str] | None = None) -> None:
         """Says where the time went: the sentence of ``stats().diagnosis``, then tables of stations and workers.
@@ -206,8 +230,10 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies begin anew: an iterator cannot be copied."""
-        fresh = {"_position": None, "_iterator": None, "_trace": None, "_stream": None, "_figures": Figures()}
-        return {**vars(self), **fresh}
+        figures = Figures()
+        display = stoker.Display(figures, progress=self.progress, watch=self.watch)
+        fresh = {"_position": None, "_iterator": None, "_trace": None, "_stream": None}
+        return {**vars(self), **fresh, "_figures": figures, "_display": display}
 
     def _get_iterator(self) -> InProcess | InWorkers:
         saved, self._saved, self._loaded = self._saved, None, None
@@ -232,3 +258,13 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
         self._epoch += 1
         turned = saved.of_next_epoch(draws_seed=True)
         return InWorkers(self, turned) if self.num_workers else InProcess(self, turned)
+
+
+def _length(index_sampler: Any, kind: int) -> int | None:
+    """Batches in an epoch; None where nobody knows."""
+    if kind == _DatasetKind.Iterable:  # whose length torch would compare with what comes, once it was asked for
+        return None
+    try:
+        return len(index_sampler)
+    except (TypeError, NotImplementedError):
+        return None

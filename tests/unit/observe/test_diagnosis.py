@@ -64,6 +64,16 @@ RUNS = {
         Culprit.CONSUMER,
         ["kept fed", "idled 49 %"],
     ),
+    "slow consumer, a few long steps": (
+        {"fetch": 800, "step": 1000, "workers": 1, "batches": 6},
+        Culprit.CONSUMER,
+        ["kept fed: it waited 800 ms for its first batch, and then 0 % of the time"],
+    ),
+    "one worker that is just too slow": (
+        {"fetch": 1200, "step": 1000, "workers": 1, "batches": 6, "cpu": 1.0, "processors": busy(1)},
+        Culprit.DATASET,
+        ["more workers would not help, as there are 1 cores"],
+    ),
     "too many workers": (
         {"fetch": 10, "step": 20, "workers": 8},
         Culprit.TOO_MANY_WORKERS,
@@ -83,6 +93,16 @@ RUNS = {
         {"fetch": one_in_twenty, "step": 10, "workers": 1},
         Culprit.SLOW_BATCHES,
         ["took much longer"],
+    ),
+    "one slow batch of twenty": (
+        {"fetch": lambda number: 500 if number == 10 else 4, "step": 5, "batches": 20},
+        Culprit.SLOW_BATCHES,
+        ["1 of 20 batches took much longer", "the slowest 500 ms, at position 40"],
+    ),
+    "the first batch of a worker is slow": (
+        {"fetch": lambda number: 500 if number < 2 else 4, "step": 5, "batches": 60},
+        Culprit.CONSUMER,
+        ["for its first batch, and then 0 % of the time"],
     ),
     "a few slow batches, whose workers had no core": (
         {

@@ -59,9 +59,11 @@ def test_the_meter_adds_up_by_worker_and_over_all(between):
         deliver(meter, worker, timing, samples=samples, nbytes=100, **options)
         for _ in range(between):
             meter.stats()
-    meter.skipped(4)
+    meter.skipped(4, replaced=False)
+    meter.skipped(5, replaced=True)
     found = meter.stats()
     assert (found.batches, found.samples, found.skipped, found.nbytes, found.workers) == (3, 18, 4, 300, 3)
+    assert found.replaced == 5
     assert [worker.batches for worker in found.by_worker] == [2, 0, 1]
     assert [worker.samples for worker in found.by_worker] == [12, 0, 6]
     assert [worker.calls for worker in found.by_worker] == [4, 0, 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -96,6 +96,7 @@ PIPELINES = st.builds(
     step=st.one_of(st.just(0.0), st.floats(0.001, 0.1)),
     bandwidth=st.one_of(st.just(1e9), st.floats(10, 2000)),
     crowding=st.sampled_from([0.0, 0.05]),
+    unevenness=st.sampled_from([1, 1, 2, 3]),
 )
 
 
@@ -146,6 +147,44 @@ def test_workers_that_are_in_each_others_way_are_retired():
 def test_more_batches_are_ahead_where_workers_idle_while_the_consumer_waits():
     tuning, said = tuned(Pipeline(cores=2, cpu=0.01, unevenness=3))
     assert settled(tuning, said) == (2, 4)
+
+
+EVEN, UNEVEN = (Pipeline(cores=2, cpu=0.01, step=0.0105, unevenness=needed) for needed in (1, 4))
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "ahead"),
+    [
+        pytest.param(UNEVEN, EVEN, 1, id="no longer needed"),
+        pytest.param(UNEVEN, replace(UNEVEN, unevenness=2), 1, id="half of it is needed, and the consumer is slow"),
+        pytest.param(UNEVEN, UNEVEN, 2, id="still needed"),
+        pytest.param(UNEVEN, replace(EVEN, step=0.0), 2, id="the consumer waits, so that nothing is spared"),
+    ],
+)
+def test_batches_ahead_that_the_consumer_no_longer_needs_are_given_up(first, then, ahead):
+    tuning, said = tuned(first, periods=300)
+    assert settled(tuning, said)[1] == 2, "half of what all workers could use: the consumer takes no more"
+    after = []
+    for _ in range(300):
+        tuning.note(then.period(tuning.wanted, tuning.ahead))
+        after.append((tuning.wanted, tuning.ahead))
+    assert settled(tuning, after)[1] == ahead
+    assert then.rate(*settled(tuning, after)) >= 0.95 * then.best(32)
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 4), st.integers(0, 99), st.integers(20, 400))
+def test_batches_ahead_do_not_swing_where_the_need_comes_and_goes(needed, seed, phase):
+    """Each trial that undid what had helped comes after a longer pause: a few in five minutes, however it goes."""
+    chance = random.Random(seed)
+    tuning = Tuning(first=2, least=1, most=2, cores=2, most_ahead=4)
+    said = []
+    for number in range(2000):
+        now = replace(EVEN, unevenness=needed if number // phase % 2 else 1)
+        tuning.note(now.period(tuning.wanted, tuning.ahead, 1 + chance.uniform(-0.02, 0.02)))
+        said.append(tuning.ahead)
+    changes = sum(a != b for a, b in itertools.pairwise(said[1000:]))
+    assert changes <= 24
 
 
 @pytest.mark.parametrize(

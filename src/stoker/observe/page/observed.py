@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
@@ -42,7 +43,7 @@ class Observed:
     """Keeps no worker and no memory of batches alive: once the session is gone, it tells what it was like at the end.
 
     Args:
-        title: What it is, for the user. May be changed.
+        title: What it is, for the user.
         backend: Where its workers live.
         meter: Measures it.
         session: That is observed.
@@ -54,19 +55,43 @@ class Observed:
         self._backend, self._meter = backend, meter
         self._session = weakref.ref(session)
         self._last = Moment()
+        self._adapt: Callable[[Stats], Stats] | None = None
+        self._epoch: int | None = None
+        self._shard: tuple[int, int] | None = None
         self._verdict: dict[str, Any] = {}
         self._judged = -_JUDGED_EVERY_S
+
+    def describe(
+        self, title: str, adapt: Callable[[Stats], Stats], *, epoch: int = 0, shard: tuple[int, int] = (0, 1)
+    ) -> None:
+        """Tells all of it in the words of a loader whose batches the stream makes.
+
+        Args:
+            title: What that is, for the user.
+            adapt: Turns figures of the stream into the loader's.
+            epoch: That runs.
+            shard: Which consumer the loader is, and of how many.
+        """
+        self.title, self._adapt, self._epoch, self._shard = title, adapt, epoch, shard
+
+    @property
+    def waited(self) -> float:
+        """Seconds for which the consumer was blocked so far. Costs nothing."""
+        return self._meter.waited
 
     def snapshot(self, most: int | None = None) -> Snapshot:
         """With so many of the last batches, or all that are known. From any thread."""
         stats, last, rows = self.stats(), self._last, self._meter.recent(most)
-        return Snapshot(self.key, self.title, self._backend, last.phase, last.epoch, last.shard, last.pids, stats, rows)
+        epoch = last.epoch if self._epoch is None else self._epoch
+        shard = self._shard or last.shard
+        return Snapshot(self.key, self.title, self._backend, last.phase, epoch, shard, last.pids, stats, rows)
 
     def stats(self) -> Stats:
         """The figures so far. From any thread."""
         self.look()
         usage, pids = self._last.usage, self._last.pids
-        return self._meter.stats(pids=pids) if usage is None else self._meter.stats(usage, pids)
+        stats = self._meter.stats(pids=pids) if usage is None else self._meter.stats(usage, pids)
+        return stats if self._adapt is None else self._adapt(stats)
 
     def live(self) -> dict[str, Any]:
         """What a page shows that is looked at three times a second: at little cost, and so with a diagnosis that may be

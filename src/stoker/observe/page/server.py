@@ -58,8 +58,14 @@ class PageServer:
         try:
             self._listener = _Listener(watch, self._token, gathering)
         except OSError as error:
-            if error.errno != errno.EADDRINUSE or not is_published or not _is_ours(watch.port):
+            if error.errno != errno.EADDRINUSE:
                 raise
+            if not is_published or not _is_ours(watch.port):
+                raise OSError(
+                    error.errno,
+                    f"port {watch.port} of {watch.host} is taken by another program; pass another one, or port=0 for "
+                    f"any that is free",
+                ) from error
             self._listener = _Listener(replace(watch, port=0), self._token, gathering)
         self._host, self._port = _EVERYWHERE.get(watch.host, watch.host), self._listener.server_address[1]
         self._registration: Registration | None = None

@@ -15,10 +15,9 @@ from stoker.observe.page.watch import Watch
 
 
 class Watching:
-    """One loader's or stream's place on the page, from ``begin`` to ``end``.
+    """A place on the page, from the first ``show`` to ``end``.
 
     Args:
-        observed: That is shown.
         watch: Where. A page that is served already, because of another loader, stays where it is.
     """
 
@@ -27,30 +26,32 @@ class Watching:
     _shown: dict[str, Observed] = {}  # noqa: RUF012  # those of this process
     _process = 0  # whose they are: a fork has the page of its parent, without its threads
 
-    def __init__(self, observed: Observed, watch: Watch) -> None:
-        self._observed, self._watch = observed, watch
-        self._owner = 0
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._owner, self._key = 0, ""
         self.url: str | None = None
 
-    def begin(self) -> None:
-        """May be called again.
+    def show(self, observed: Observed) -> None:
+        """That from now on. What takes the place of another has its key, so that a page takes it for the same.
 
         Raises:
             OSError: The page cannot be served there.
             ValueError: It is served elsewhere already.
         """
-        key = self._observed.key
         with put_off(), Watching._lock:
             if Watching._process != os.getpid():
                 Watching._server, Watching._shown, Watching._process = None, {}, os.getpid()
-            if key in Watching._shown:
+            if self._owner == os.getpid():
+                observed.key = self._key
+            self._owner, self._key = os.getpid(), observed.key
+            is_new = self._key not in Watching._shown
+            Watching._shown[self._key] = observed  # first, so that nobody ends the page meanwhile
+            if not is_new:
                 return
-            self._owner = os.getpid()
-            Watching._shown[key] = self._observed  # first, so that nobody ends the page meanwhile
             try:
                 self.url = self._served().url
             except BaseException:
-                del Watching._shown[key]
+                del Watching._shown[self._key]
                 raise
 
     def end(self) -> None:
@@ -59,7 +60,7 @@ class Watching:
             return
         with put_off():
             with Watching._lock:
-                if Watching._shown.pop(self._observed.key, None) is None or Watching._shown:
+                if Watching._shown.pop(self._key, None) is None or Watching._shown:
                     return
                 server, Watching._server = Watching._server, None
             if server is not None:

@@ -91,10 +91,14 @@ class Kind(enum.Enum):
     FEWER = "fewer workers, since they may be in each other's way"
     SPARE = "fewer workers, since these are enough"
     AHEAD = "more batches ahead, since workers idle while the consumer waits"
+    NEARER = "fewer batches ahead, since these are enough"
+
+
+_SPARING = (Kind.SPARE, Kind.NEARER)  # nothing is gained by them but room; so they are undone at the first wait
 
 
 # What would undo a trial that has succeeded, and waits: else it might go to and fro.
-_CONTRARY = {Kind.MORE: (Kind.FEWER, Kind.SPARE), Kind.FEWER: (Kind.MORE,)}
+_CONTRARY = {Kind.MORE: (Kind.FEWER, Kind.SPARE), Kind.FEWER: (Kind.MORE,), Kind.AHEAD: (Kind.NEARER,)}
 
 # How far a trial goes, as a share of the workers that there are; half as far each time that it was too far.
 _STRIDES = {Kind.MORE: 1.0, Kind.FEWER: 0.25}
@@ -188,9 +192,13 @@ class Tuning:
     def _consider_sparing(self, period: Measurement) -> None:
         """The consumer has all that it can take. It does not pay to retire one worker of many."""
         enough = max(self._least, math.ceil(period.busy / period.seconds / _EASY))
-        self._calm = self._calm + 1 if enough < self.wanted and self._may(Kind.SPARE) else 0
-        if self._calm >= _CALM:
+        may_spare = enough < self.wanted and self._may(Kind.SPARE)
+        may_come_nearer = self.ahead > 1 and self._may(Kind.NEARER)
+        self._calm = self._calm + 1 if may_spare or may_come_nearer else 0
+        if self._calm >= _CALM and may_spare:
             self._try(Kind.SPARE, max(enough, self.wanted // 2), self.ahead)
+        elif self._calm >= _CALM:
+            self._try(Kind.NEARER, self.wanted, self.ahead // 2)
 
     def _more(self, period: Measurement) -> int:
         """As many as the consumer would need, but no more than a stride takes, and than can be used."""
@@ -222,8 +230,7 @@ class Tuning:
 
     def _judge(self, trial: _Trial, period: Measurement) -> None:
         trial.periods.append(period)
-        is_spared = trial.kind is Kind.SPARE
-        if is_spared and period.is_hungry:
+        if trial.kind in _SPARING and period.is_hungry:
             self._undo(trial)
         elif len(trial.periods) >= _PERIODS:
             is_fed = not any(one.is_hungry for one in trial.periods)

@@ -47,7 +47,9 @@ function receive(loaders) {
 
 function remember(loader) {
   const { stats } = loader;
-  const past = state.history.get(loader.key) || [];
+  const known = state.history.get(loader.key) || [];
+  const isRestarted = known.length && stats.elapsed < known[known.length - 1].elapsed; // other workers, in the same place
+  const past = isRestarted ? [] : known;
   const before = past[past.length - 1];
   if (before && loader.taken <= before.taken) return; // it does not answer, and is shown as it was
   if (before && stats.deaths > before.deaths) {
