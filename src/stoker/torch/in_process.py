@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from torch.autograd import profiler
@@ -18,7 +17,7 @@ from stoker.torch.beginning import begun
 from stoker.torch.sampling import draws_late, is_stateful
 from stoker.torch.seals import opened, sealed
 from stoker.torch.states import SavedState
-from stoker.torch.work import dataset_state, seed_generators
+from stoker.torch.work import dataset_state, is_batch, seed_generators
 
 
 class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy does not look at torch
@@ -111,9 +110,7 @@ def _fetched(dataset: Any, index: Any) -> Any:
 
 def _collated(samples: Any) -> Any:
     """As torch's ``default_collate``, in less time."""
-    if isinstance(samples, Sequence) and len(samples) and type(samples) is not tuple:
-        return stoker.collate(samples, like="torch")
-    return default_collate(samples)
+    return stoker.collate(samples, like="torch") if is_batch(samples) else default_collate(samples)
 
 
 def _set_to_end(dataset: Any, state: dict[str, Any] | None) -> None:

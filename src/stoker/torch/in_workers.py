@@ -38,7 +38,9 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
 
         def begin_as_torch() -> None:
             begin(loader)
-            begin_again(loader, first_iter=True)  # where torch asks the sampler for an iterator once more
+            shared_seed = self._shared_seed
+            begin_again(loader, first_iter=True)  # where torch asks the sampler for an iterator once more,
+            self._shared_seed = shared_seed  # and draws another seed for data pipes, when workers have the first
 
         self.progress = begun(self, loader, saved, begin_as_torch)
         self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor
