@@ -33,6 +33,8 @@ _UP_S, _LOOK_AGAIN_S = 10.0, 0.002  # for workers to be up
 class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not look at torch
     """Gives tasks to a ``stoker.stream``, and batches to the consumer."""
 
+    _shared_seed: int | None
+
     def __init__(self, loader: Any, saved: SavedState | None) -> None:
         begin, begin_again = super().__init__, super()._reset
 
