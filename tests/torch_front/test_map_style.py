@@ -141,6 +141,25 @@ def test_a_dataset_may_give_samples_by_the_batch(loader_class, num_workers):
     assert [(i.tolist(), n.tolist()) for i, n in loader] == [([0, 1, 2], [3, 3, 3]), ([3, 4], [2, 2])]
 
 
+@pytest.mark.parametrize(
+    ("together", "batches"),
+    [
+        (lambda indices: tuple(f"text {index}" for index in indices), [("text 0", "text 1"), ("text 2",)]),
+        (lambda indices: [f"text {index}" for index in indices], [["text 0", "text 1"], ["text 2"]]),
+        (lambda indices: torch.tensor(indices).unbind(), [torch.tensor([0, 1]), torch.tensor([2])]),
+        (
+            lambda indices: tuple((index, "a") for index in indices),
+            [[torch.tensor([0, 1]), ("a", "a")], [torch.tensor([2]), ("a",)]],
+        ),
+    ],
+    ids=["texts in a tuple", "texts in a list", "tensors in a tuple", "pairs in a tuple"],
+)
+def test_samples_by_the_batch_may_be_in_a_tuple(loader_class, num_workers, together, batches):
+    dataset = Several(3)
+    dataset.__getitems__ = together
+    assert_same(list(loader_class(dataset, batch_size=2, num_workers=num_workers)), batches)
+
+
 def test_a_dataset_whose_getitems_is_none_gives_them_singly(loader_class, num_workers):
     assert values(loader_class(MaybeSeveral(3), batch_size=2, num_workers=num_workers)) == [[0, 1], [2]]
 

@@ -6,6 +6,7 @@ also has the errors of samples that do not fit together.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from stoker.collation.alike import all_are, array_of, columns_of
-from stoker.collation.columns import Column, Columnar, Gathered, Objects, Stack, Taken, TensorStack, Tupled, Whole
+from stoker.collation.at_once import Unlike, collated_at_once
+from stoker.collation.columns import Column, Columnar, Gathered, Objects, Stack, Taken, TensorStack, Tupled, Whole, made
 from stoker.collation.tensors import are_simple, is_plain_tensor, tensor_as_array, tensor_dtype
 from stoker.collation.tentative import Tentative
 from stoker.collation.tree import is_namedtuple
@@ -26,10 +28,6 @@ _COMMON = {
         *(np.float16, np.float32, np.float64, np.complex64, np.complex128),
     )
 }
-
-
-class _Unlike(Exception):
-    """Torch itself must collate these."""
 
 
 def like_torch(samples: Any, otherwise: Callable[[], Any] | None = None) -> Any:
@@ -47,14 +45,26 @@ def like_torch(samples: Any, otherwise: Callable[[], Any] | None = None) -> Any:
         if type(samples) is Columnar:
             return {key: _table_column(column, len(samples)) for key, column in samples.columns.items()}
         if not isinstance(samples, list) or not samples:
-            raise _Unlike
+            raise Unlike
         if otherwise is None:
             return _collated(samples, Objects, None)
         part = Tentative(otherwise)
         part.tree = _collated(samples, Objects, part)
         return part
-    except _Unlike:
+    except Unlike:
         return default_collate(samples if isinstance(samples, list | tuple) else list(samples))
+
+
+def made_like_torch(samples: Any) -> Any:
+    """The same, as tensors, in memory of torch's own."""
+    from torch.utils.data import default_collate
+
+    if type(samples) is Columnar:
+        return made(like_torch(samples))
+    if _is_torchs_own():
+        with contextlib.suppress(Unlike):
+            return collated_at_once(samples)
+    return default_collate(samples if isinstance(samples, list) else list(samples))
 
 
 def _is_torchs_own() -> bool:
@@ -86,20 +96,20 @@ def _collated(values: list[Any], texts: Callable[[list[Any]], Objects | Tupled],
         return _containers(cls, values, part)
     if cls is torch.Tensor or cls is np.ndarray or cls is str or cls is bytes:
         if not all_are(cls, values):
-            raise _Unlike
+            raise Unlike
         if cls is torch.Tensor:
             return _tensors(values, part)
         return _arrays(values) if cls is np.ndarray else texts(values)
     array = None if cls is np.uint64 else array_of(values)  # of which torch makes no tensor
     if array is None:
-        raise _Unlike
+        raise Unlike
     return Whole(array, _COMMON[array.dtype])
 
 
 def _containers(cls: type, values: list[Any], part: Tentative | None) -> Any:
     found = columns_of(values)
     if found is None:
-        raise _Unlike
+        raise Unlike
     keys, columns = found
     if cls is dict:
         return {key: _collated(column, Objects, part) for key, column in zip(keys, columns, strict=True)}
@@ -110,15 +120,15 @@ def _containers(cls: type, values: list[Any], part: Tentative | None) -> Any:
 def _tensors(values: list[Any], part: Tentative | None) -> Column:
     first = values[0]
     if not first.is_contiguous():  # of which torch makes a batch in their format
-        raise _Unlike
+        raise Unlike
     if part is not None and first.ndim:  # torch finds out about the others when it stacks them
         if not is_plain_tensor(first):
-            raise _Unlike
+            raise Unlike
         return TensorStack(values, part.give_way)
     if not are_simple(values):
-        raise _Unlike
+        raise Unlike
     if len(set(map(sys.modules["torch"].Tensor.numel, values))) > 1:  # so that torch raises now, and not in a slot
-        raise _Unlike
+        raise Unlike
     return TensorStack(values, lambda: _by_torch(values))
 
 
@@ -134,9 +144,9 @@ def _arrays(values: list[Any]) -> Column:
     first = values[0]
     name = _COMMON.get(first.dtype)
     if name is None or [array.dtype for array in values].count(first.dtype) != len(values):
-        raise _Unlike
+        raise Unlike
     if [array.shape for array in values].count(first.shape) != len(values):
-        raise _Unlike
+        raise Unlike
     return Stack(values, first.dtype, "sample", (), name, checked=True)
 
 

@@ -17,7 +17,7 @@ def replacements(seed: int, epoch: int, index: int, among: range) -> Iterator[in
     They are drawn from all over the range, as neighbours of a broken sample are often broken, too.
 
     >>> list(replacements(seed=0, epoch=3, index=1, among=range(4)))
-    [0, 2, 3]
+    [2, 0, 3]
     """
     key, tried = derive(_REPLACEMENT_KEY, seed, epoch, index), {index}
     most = min(MOST_REPLACEMENTS, len(among) - (index in among))

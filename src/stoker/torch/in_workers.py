@@ -34,12 +34,16 @@ _UP_S, _LOOK_AGAIN_S = 10.0, 0.002  # for workers to be up
 class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not look at torch
     """Gives tasks to a ``stoker.stream``, and batches to the consumer."""
 
+    _shared_seed: int | None
+
     def __init__(self, loader: Any, saved: SavedState | None) -> None:
         begin, begin_again = super().__init__, super()._reset
 
         def begin_as_torch() -> None:
             begin(loader)
-            begin_again(loader, first_iter=True)  # where torch asks the sampler for an iterator once more
+            shared_seed = self._shared_seed
+            begin_again(loader, first_iter=True)  # where torch asks the sampler for an iterator once more,
+            self._shared_seed = shared_seed  # and draws another seed for data pipes, when workers have the first
 
         self.progress = begun(self, loader, saved, begin_as_torch)
         self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor

@@ -113,6 +113,13 @@ class Progress:
         if self.every > 1 and self.yielded % self.every == 0:
             self.take_snapshot()
 
+    def took_next(self, serial: int) -> None:
+        """The same without workers, where batches come in their order."""
+        if self.taken or self.sampler_states:
+            self.took(Task(self.epoch, serial, None, 0, None, False, None), None)
+        elif serial != self._last:
+            self.low, self.yielded, self._last = self.low + 1, self.yielded + 1, serial  # at once
+
     def finish(self, sampler: Pass) -> None:
         self.sampler_at_end = sampler.state_dict() if sampler.has_state and not self.is_iterable else None
         self.finished = True

@@ -240,7 +240,7 @@ class Work:
 
     def _collate_later(self, samples: Any) -> Any:
         """As torch's ``default_collate``, of which the errors are."""
-        if isinstance(samples, Sequence) and len(samples):
+        if is_batch(samples):
             return stoker.collate(samples, like="torch", copy=False, otherwise=lambda: _by_torch(samples))
         return default_collate(samples)
 
@@ -252,6 +252,13 @@ class Work:
         assert seed is not None
         self._rng.manual_seed(seed)
         self.dataset = graph_settings.apply_random_seed(self.dataset, self._rng)
+
+
+def is_batch(samples: Any) -> bool:
+    """Whether it is what ``stoker.collate`` takes as torch does: of a tuple of texts, torch would make nothing else."""
+    if not isinstance(samples, Sequence) or not len(samples):
+        return False
+    return type(samples) is not tuple or not isinstance(samples[0], str | bytes)
 
 
 def dataset_state(kind: int, fetcher: Any, dataset: Any) -> dict[str, Any]:
