@@ -204,7 +204,7 @@ class Worker:
         self,
         store: Store,
         dataset: Indexed | Work,
-        plan: Plan | Numbering,
+        plan: Plan | Numbering | SentBatches,
         batch: Batch,
         left_out: Sequence[int],
         keys: Sequence[int],
@@ -242,7 +242,7 @@ class Worker:
         good = iter(self._uses(samples, [key for key in keys if key in samples]))
         return [next(good) if key in samples else failed[key] for key in keys]
 
-    def _replacing(self, dataset: Indexed | Work, plan: Plan | Numbering, batch: Batch) -> Replacing:
+    def _replacing(self, dataset: Indexed | Work, plan: Plan | Numbering | SentBatches, batch: Batch) -> Replacing:
         assert isinstance(dataset, Indexed)
         assert isinstance(plan, Plan)
         return Replacing(dataset, plan, batch, self._is_interrupt)
@@ -260,7 +260,7 @@ class Worker:
     def _fetch(
         self,
         dataset: Indexed | Work,
-        plan: Plan | Numbering,
+        plan: Plan | Numbering | SentBatches,
         batch: Batch,
         left_out: Sequence[int],
         indices: Sequence[int],
