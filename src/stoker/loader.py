@@ -25,7 +25,7 @@ from stoker.indexed_session import indexed_session
 from stoker.iteration import Iteration, Pass, Passes
 from stoker.observe import ErrorPolicy, OnError, Stats, Trace
 from stoker.observe.page import Watch
-from stoker.orders import OwnOrder, with_order
+from stoker.orders import OwnOrder, shard_beside, with_order
 from stoker.own_shard import OwnShard
 from stoker.plan import Plan
 from stoker.settings import Settings
@@ -80,8 +80,7 @@ class Loader(Generic[B]):
             ``timeout`` that often. "raise": raise the error. "skip": leave the sample out, so that its batch is
             smaller. "quarantine": leave it out and append its index, epoch, error and traceback to a JSON-lines file
             for ``stoker replay``. "replace": another sample takes its place, so that the batch keeps its size.
-        max_errors: The number of samples that may fail in an epoch, or their share as a float. None: all but
-            one.
+        max_errors: The number of samples that may fail in an epoch, or their share as a float. None: all but one.
         quarantine: The file for on_error="quarantine" (None: ``quarantine.jsonl``) or "replace" (None: no file).
         timeout: The number of seconds that a worker may take for a batch; to make the dataset it may take ten times as
             long, and at least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect
@@ -167,22 +166,19 @@ class Loader(Generic[B]):
         )
         check_rotation(rotation, settings.workers)
         check_replacing(policy, "Chunks" if is_chunks(dataset) else "dataset", rotation)
-        keeping = Keeping(cache, rotation)
+        keeping, shard = Keeping(cache, rotation), shard_beside(order, shard)
         source = None if is_chunks(dataset) else IndexedSource.of(dataset)
         dataset = dataset if source is None else source.dataset  # which of columns is made a dataset
         length = 0 if source is None or source.is_factory else len(dataset)
         rotation_of_plan = keeping.times, keeping.rotating
         plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), *rotation_of_plan, even_shards)
-        if order is not None:
-            plan = with_order(plan, order, source)
+        plan = with_order(plan, order, source, policy)
         collate, init = checked_collate(collate), checked_init(init)
         self._about = f"{named(dataset)}, batch_size={batch_size}, shuffle={shuffle}"
         self._passes = Passes()
         self._chunks: Chunks | None = dataset if source is None else None
         if source is None:
-            from stoker.chunk_session import (
-                chunk_session,  # when used: with all of files, a quarter of importing stoker
-            )
+            from stoker.chunk_session import chunk_session  # when used: files are a quarter of importing stoker
 
             check_chunked(dataset, plan, cache, rotation)
             self._session = chunk_session(dataset, plan, collate, init, settings)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from stoker.agenda import AskedOrder
+from stoker.observe import ErrorPolicy
 from stoker.plan import BucketOrder, Buckets, Given, Ordering, Plan, Weighted
 from stoker.sources import IndexedSource
 
 OwnOrder: TypeAlias = Ordering | Sequence[int] | Callable[[int], Iterable[int]] | Iterable[int] | Any  # arrays, tensors
+
+Shard: TypeAlias = tuple[int, int] | Literal["auto"] | None
 
 _WHAT = (
     "pass stoker.Weighted(...), stoker.Buckets(...), an array of indices, a function that gets an epoch's number and "
@@ -18,18 +21,26 @@ _WHAT = (
 )
 
 
-def with_order(plan: Plan, order: Any, source: IndexedSource | None) -> Plan:
+def with_order(plan: Plan, order: Any, source: IndexedSource | None, policy: ErrorPolicy) -> Plan:
     """The plan with that order, checked as far as that is possible before the start.
 
     Args:
         plan: Without one.
         order: What the user has passed.
         source: The dataset; None: chunk files.
+        policy: What becomes of samples that fail.
 
     Raises:
         TypeError: It is no order.
         ValueError: It does not fit the dataset, or something else that the user has passed.
     """
+    if order is None:
+        return plan
+    if policy.replaces:
+        raise ValueError(
+            'on_error="replace" with order=: a sample that fails is replaced by any other of the dataset, also by one '
+            'that the order leaves out. Pass on_error="skip" or "quarantine"'
+        )
     if source is None:
         raise ValueError("order= needs a dataset with an index, which Chunks has not: pass shuffle=True")
     if plan.times > 1:
@@ -47,8 +58,6 @@ def with_order(plan: Plan, order: Any, source: IndexedSource | None) -> Plan:
     plan = dataclasses.replace(plan, order=found)
     if not source.is_factory and not isinstance(found, AskedOrder):
         plan.positions_in(0)
-    if plan.shard[1] > 1:
-        _check_unsharded(order, plan.shard)
     return plan
 
 
@@ -77,13 +86,21 @@ def _bucketed(plan: Plan, buckets: Buckets) -> tuple[Plan, Ordering]:
     return plan if buckets.max_tokens is None else dataclasses.replace(plan, batch_size=1), order
 
 
-def _check_unsharded(order: Any, shard: tuple[int, int]) -> None:
+def shard_beside(order: Any, shard: Shard) -> Shard:
+    """The shard of a loader with that order, which may be a sampler that takes its share itself.
+
+    Raises:
+        ValueError: Both the loader and the sampler would take a share.
+    """
     replicas = getattr(order, "num_replicas", 1)
-    if isinstance(replicas, int) and replicas > 1:
+    if not isinstance(replicas, int) or replicas == 1:
+        return shard
+    if shard not in (None, (0, 1)):
         raise ValueError(
             f"shard={shard!r} with order={_shown(order)}, which takes one share of {replicas} itself: leave shard out, "
             f"or pass an order of all samples"
         )
+    return 0, 1
 
 
 def _shown(order: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stoker.agenda import Agenda
+from stoker.agenda import Agenda, IndexedAgenda
 from stoker.engine import Delivery
 from stoker.engine_owner import EngineOwner
 from stoker.intake import Intake
@@ -120,7 +120,8 @@ class Session:
     def _steps(self) -> Plan:
         self._intake.recount()
         self._count()
-        plan = self._agenda.plan
+        assert isinstance(self._agenda, IndexedAgenda)
+        plan = self._agenda.progress.plan
         assert isinstance(plan, Plan)
         return plan
 

@@ -163,6 +163,47 @@ def test_torch_samplers():
         iter(loader)
 
 
+@orders
+def test_seeking_and_skipping(order):
+    with make(order) as loader:
+        expected = listed(loader, 3)
+    with make(order, workers=Threads(2)) as loader:
+        assert loader.indices(1, 1) == expected[1][1]
+        for step in range(len(expected[1])):
+            loader.seek(1, step)
+            assert listed(loader, 2) == [expected[1][step:], expected[2]]
+    if not hasattr(order, "__iter__") or isinstance(order, list):  # a sampler is asked for epochs in their order
+        steps = [(epoch, step) for epoch in range(3) for step in range(len(expected[epoch]))]
+        for count, (epoch, step) in enumerate(steps):
+            with make(order) as loader:
+                loader.skip(count)
+                assert listed(loader, 1) == [expected[epoch][step:]]
+    with make(order) as loader, pytest.raises(IndexError, match="no step 99"):
+        loader.seek(0, 99)
+
+
+def test_indices_of_other_epochs_do_not_disturb_the_one_that_is_running():
+    with Loader(DATA, 4, order=(sampler := Sampler()), workers=Threads(2)) as loader:
+        iterator = iter(loader)
+        found = [next(iterator).tolist()]
+        assert [loader.indices(epoch, 0) for epoch in (5, 6, 7)] == [by_epoch(e)[:4].tolist() for e in (5, 6, 7)]
+        found += [batch.tolist() for batch in iterator]
+        assert flat(found) == by_epoch(0).tolist()
+        assert sampler.asked == [0, 5, 6, 7]
+
+
+def test_a_sampler_that_shards_itself_causes_no_warning_that_all_read_all(monkeypatch):
+    class Share(Sampler):
+        num_replicas = 2
+
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with Loader(DATA, 4, order=Share()) as loader:  # warnings are errors
+        assert flat(listed(loader, 1)[0]) == by_epoch(0).tolist()
+    with pytest.raises(ValueError, match="takes one share of 2 itself"):
+        Loader(DATA, 4, order=Share(), shard="auto")
+
+
 def test_an_epoch_of_a_function_may_be_empty():
     with Loader(DATA, 4, order=lambda epoch: [[1, 2], [], [3]][epoch], workers=Threads(2)) as loader:
         assert listed(loader, 3) == [[[1, 2]], [], [[3]]]
@@ -234,6 +275,7 @@ def test_budgets_hold_for_padded_batches():
     [
         ({"order": Weighted(WEIGHTS), "shuffle": True}, "draws by chance|random already"),
         ({"order": [1], "rotation": Rotation(2)}, "rotation"),
+        ({"order": [1], "on_error": "replace"}, "replace"),
         ({"order": Buckets(LENGTHS), "batch_size": None}, "batch_size=None"),
         ({"order": Buckets(LENGTHS), "shuffle": 5}, "shuffle=5"),
         ({"order": [40]}, "order\\[0\\] is 40, and the dataset has 40 samples"),

@@ -10,8 +10,6 @@ from stoker.errors import add_note
 from stoker.plan import Given, Order
 from stoker.plan.permutation import Positions
 
-_KEPT = 2  # epochs
-
 
 class AskedOrder:
     """Asks once an epoch, in the consumer's process, and remembers the answer for as long as the epoch is in use.
@@ -25,7 +23,8 @@ class AskedOrder:
 
     def __init__(self, ask: Callable[[int], Any], name: str) -> None:
         self._ask, self._name = ask, name
-        self._known: dict[int, Given] = {}
+        self._known: dict[int, Given] = {}  # of the epoch that was begun, and of the one that was asked for last
+        self._begun: int | None = None
 
     @classmethod
     def of_sampler(cls, sampler: Any) -> AskedOrder:
@@ -42,9 +41,14 @@ class AskedOrder:
                 add_note(error, f"stoker: {self._name} raised it, when it was asked for the order of epoch {epoch}")
                 raise
             found = Given(_listed(indices), name=f"what {self._name} gave for epoch {epoch}")
-            kept = list(self._known.items())[-(_KEPT - 1) :]
-            self._known = {**dict(kept), epoch: found}
+            kept = {known: self._known[known] for known in self._known if known == self._begun}
+            self._known = {**kept, epoch: found}
         return found
+
+    def begin(self, epoch: int) -> None:
+        """Asks for the order of that epoch, which is kept until the next one begins."""
+        self.given(epoch)
+        self._begun = epoch
 
     def positions(self, length: int, seed: int, epoch: int) -> int:
         return self.given(epoch).positions(length, seed, epoch)

@@ -135,7 +135,7 @@ class IndexedAgenda:
         order, epoch = self.units.order, self.progress.epoch
         if order is None:
             return None
-        order.given(epoch)  # now: while the engine runs, no code of the user's is to be called
+        order.begin(epoch)  # now: while the engine runs, no code of the user's is to be called
         return None if self.units.sought.epoch == epoch else lambda: None  # there is nothing yet of this epoch
 
     def close(self) -> None:

@@ -124,6 +124,11 @@ def _settings_in(state: dict[str, Any], file: str, shard: tuple[int, int]) -> di
     plan, shards = state["plan"], state.get("shards")
     if plan.get("rotation") is not None:
         raise CannotReplay(f"{file} has {plan['rotation']}: batches of rotating samples cannot be made by themselves")
+    if plan.get("order") is not None:
+        raise CannotReplay(
+            f"{file} has order={plan['order']!r}, which a state does not hold: make the loader in Python, and call "
+            f"loader.seek(epoch, step)"
+        )
     if shard[1] != shards:
         raise CannotReplay(f"{file} is of {shards} shards: pass --shard I/{shards} to say which one's batch you want")
     return {name: plan[name] for name in _OF_A_STATE} | {"even_shards": plan.get("even_shards", True)}

@@ -1,5 +1,6 @@
 """Plans with an order of one's own: drawn by weights, given, or cut into batches by length."""
 
+import itertools
 import json
 import pickle
 from collections import Counter
@@ -127,8 +128,9 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize("ours", ORDERS, ids=str)
-@pytest.mark.parametrize("theirs", ORDERS, ids=str)
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [*itertools.product(ORDERS, ORDERS)], ids=lambda order: type(order).__name__
+)
 def test_a_state_of_another_order_is_refused(theirs, ours):
     state = to_state(Cursor(), Plan(LENGTH, 4, order=theirs))
     assert ("order" in state["plan"]) == (theirs is not None)
