@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 _PATIENCE_MS = 20_000
+_MARKED = "all => all.map((one) => [one.dataset.station, one.querySelector('.badge').innerText])"
 
 
 class Tab:
@@ -43,9 +44,9 @@ class Tab:
         self.wait_for(f'[data-figure="{name}"] dd', text)
 
     def marked(self) -> list[tuple[str, str]]:
-        """Stations that are marked, and the word that marks them."""
-        marked = self.page.query_selector_all("[data-station]:has(> .badge)")
-        return [(one.get_attribute("data-station"), one.query_selector(".badge").inner_text()) for one in marked]
+        """Stations that are marked, and the word that marks them: at one moment, as a live page draws them anew."""
+        found = self.page.eval_on_selector_all("[data-station]:has(> .badge)", _MARKED)
+        return [(station, word) for station, word in found]
 
     def is_too_wide(self) -> bool:
         return bool(self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
