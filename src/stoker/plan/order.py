@@ -94,12 +94,19 @@ class Nearby:
         return last[1]
 
 
+class ListOrder(Order, Protocol):
+    """An order that gives lists."""
+
+    def indices(self, start: int, stop: int) -> list[int]:
+        """The indices at positions [start, stop)."""
+
+
 class Buffered:
     """Reads an order ahead into a buffer, so that small batches become as cheap a sample as big ones."""
 
     __slots__ = ("_last", "_n", "_order")
 
-    def __init__(self, n: int, order: Shuffled | Nearby) -> None:
+    def __init__(self, n: int, order: ListOrder) -> None:
         self._n, self._order = n, order
         self._last: tuple[int, list[int]] = (-1, [])
 
