@@ -64,6 +64,8 @@ MEASURES = (
     Measure("batches", "counter", "", "Batches delivered.", (), _of("batches")),
     Measure("samples", "counter", "", "Samples delivered.", (), _of("samples")),
     Measure("skipped.samples", "counter", "", "Samples left out because of errors.", (), _of("skipped")),
+    Measure("replaced.samples", "counter", "", "Samples replaced by others because of errors.", (), _of("replaced")),
+    Measure("retries", "counter", "", "Times that a read that had failed was tried again.", (), _of("retries")),
     Measure("delivered", "counter", "bytes", "Bytes of arrays delivered.", (), _of("nbytes")),
     Measure("dataset.calls", "counter", "", "Samples that dataset[i] was called for.", (), _of("calls")),
     Measure("worker.deaths", "counter", "", "Workers that died and were replaced.", (), _of("deaths")),

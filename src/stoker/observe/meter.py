@@ -99,7 +99,7 @@ class Meter:
         """A worker has died, and will be replaced."""
         self.deaths.append(WorkerDeath(perf_counter_ns(), death.worker, death.cause))
 
-    def skipped(self, count: int, *, replaced: bool) -> None:
+    def skipped(self, count: int, *, replaced: bool = False) -> None:
         """So many samples failed, and were left out or replaced."""
         if replaced:
             self._replaced += count

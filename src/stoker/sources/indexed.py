@@ -46,7 +46,7 @@ class Fetched(NamedTuple):
     @classmethod
     def of(cls, each: Sequence[Any], indices: Sequence[int]) -> Fetched:
         """Of a sample, or a ``SampleError``, for each index."""
-        if type(each) is not list or not any(type(one) is SampleError for one in each):
+        if type(each) is not list or SampleError not in set(map(type, each)):
             return cls(each, indices, [])
         skipped = [one for one in each if type(one) is SampleError]
         good = [place for place, one in enumerate(each) if type(one) is not SampleError]
@@ -224,9 +224,10 @@ class Indexed:
 
     def _one_by_one(self, indices: Sequence[int], is_interrupt: IsInterrupt) -> list[Any]:
         each: list[Any] = []
+        dataset, call = self._dataset, self._call
         for index in indices:
             try:
-                each.append(self._get(index))
+                each.append(dataset[index] if call is None else call(operator.getitem, dataset, index))
             except BaseException as error:
                 if is_interrupt(error):
                     raise

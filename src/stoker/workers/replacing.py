@@ -51,6 +51,8 @@ class Replacing:
         places = [place for place in range(len(self._indices)) if place not in left_out]
         alive = [place for place in places if not killers[place]]
         made = each([self._indices[place] for place in alive]) if alive else ()
+        if not left_out and not Fetched.of(made, self._indices).skipped:
+            return Fetched(made, self._indices, [])
         found = dict(zip(alive, made, strict=True))
         samples, indices, failed = [], [], []
         for place in places:

@@ -53,7 +53,7 @@ function showFacts(loader) {
     ["process", `${process.pid} on ${process.host}`],
     ["machines of workers", nodes.size ? [...nodes].join(", ") : "this one"],
     ["delivered", `${count(stats.batches)} batches, ${count(stats.samples)} samples, ${bytes(stats.nbytes)}`],
-    ["skipped samples", count(stats.skipped)],
+    ["skipped, replaced samples; retries", [stats.skipped, stats.replaced, stats.retries].map(count).join(", ")],
     ["deaths of workers", count(stats.deaths)],
     ["slots", `${stats.slots}, of which ${stats.slots_held} held`],
     ["memory", `${bytes(process.memory)} here${memory ? `, ${bytes(memory)} in workers (shared memory counts in each)` : ""}`],
