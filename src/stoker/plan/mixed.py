@@ -1,0 +1,242 @@
+"""Mixtures: several sources in one endless stream of samples, each by its weight and at its own pace.
+
+The stream is arithmetic, like any other order. Its positions are cut into *segments*, in each of which the weights are
+the same; within one, `quotas.py` tells the source of a position and how many samples of the source came before it. By
+that count the source goes through its own epochs, each in an order of its own. Epoch e of a mixture is the positions
+from e times its length on: it goes on where the one before has ended.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from stoker.plan.order import Nearby, Order, Sequential, Shuffled
+from stoker.plan.permutation import Permutation, Positions, derive
+from stoker.plan.quotas import quotas
+
+By = Literal["quota", "chance"]
+
+ENDLESS = 2**62  # positions: how many an order can have
+
+_BLOCK = 4096  # positions; by chance, the positions of a block change places with each other
+_BUFFER = 8192  # positions that are worked out together: each source costs 25 µs, however few of them are its own
+_CHANCE_KEY, _SOURCE_KEY = 5, 6  # domains, as in `plan.py`
+
+
+class Segment(NamedTuple):
+    """The positions of the stream from `start` to the next segment.
+
+    Attributes:
+        start: Its first position.
+        weights: Of the sources there.
+        counts: How many samples of each source came before.
+    """
+
+    start: int
+    weights: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Which source each position has, and which of its samples: the j-th one that is taken of it.
+
+    Args:
+        segments: In order, the first one from position 0 on.
+        by: "quota": sources come as evenly as can be. "chance": their order within blocks of 4,096 positions is drawn.
+        seed: Any int, which chance follows from.
+    """
+
+    segments: tuple[Segment, ...]
+    by: By
+    seed: int
+
+    @classmethod
+    def of(cls, schedule: Sequence[tuple[int, tuple[float, ...]]], by: By, seed: int) -> Stream:
+        """The stream whose weights change at these positions, the first of which is 0."""
+        (_, weights), *changes = schedule
+        stream = cls((Segment(0, weights, (0,) * len(weights)),), by, seed)
+        for position, weights in changes:
+            stream = stream.changed(position, weights)
+        return stream
+
+    def changed(self, position: int, weights: tuple[float, ...]) -> Stream:
+        """The same up to `position`, and from there on with these weights."""
+        kept = tuple(segment for segment in self.segments if segment.start < position)
+        return replace(self, segments=(*kept, Segment(position, weights, tuple(self.counts(position)))))
+
+    def counts(self, position: int) -> list[int]:
+        """How many samples of each source come before `position`."""
+        segment = self._segment(position)
+        offset = position - segment.start
+        rest = offset % _BLOCK if self.by == "chance" else 0
+        own = quotas(segment.weights).counts(offset - rest)
+        if rest:
+            sources, _ = self._drawn(segment, offset - rest)
+            own = [count + more for count, more in zip(own, _histogram(sources[:rest], len(own)), strict=True)]
+        return [count + more for count, more in zip(segment.counts, own, strict=True)]
+
+    def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """The sources of positions [start, stop), and how many samples each of them had before."""
+        parts = [(np.empty(0, dtype=np.int64),) * 2]
+        while start < stop:
+            segment = self._segment(start)
+            following = self._after(segment)
+            upto = stop if following is None else min(stop, following)
+            sources, counts = self._within(segment, start - segment.start, upto - segment.start)
+            parts.append((sources, counts + np.array(segment.counts, dtype=np.int64)[sources]))
+            start = upto
+        sources, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return sources, counts
+
+    def first_after(self, source: int, count: int) -> int | None:
+        """The first position before which there were `count` samples of the source; None if there is none."""
+        last = [segment for segment in self.segments if segment.counts[source] < count][-1]
+        first, end = last.start, self._after(last) or ENDLESS
+        if self.counts(end)[source] < count:
+            return None
+        # Whole blocks first: a count between two of them takes a block's drawing.
+        blocks = range((end - first) // _BLOCK + 1)
+        block = bisect_left(blocks, count, key=lambda block: self.counts(first + block * _BLOCK)[source])
+        begin = first + max(block - 1, 0) * _BLOCK
+        rest = range(begin, min(begin + _BLOCK, end) + 1)
+        return rest[bisect_left(rest, count, key=lambda position: self.counts(position)[source])]
+
+    def _segment(self, position: int) -> Segment:
+        return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
+
+    def _after(self, segment: Segment) -> int | None:
+        """Where the next segment begins."""
+        place = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
+        return self.segments[place].start if place < len(self.segments) else None
+
+    def _within(self, segment: Segment, start: int, stop: int) -> tuple[Positions, Positions]:
+        """The same of positions that are counted from the segment's beginning."""
+        if self.by == "quota":
+            return quotas(segment.weights).assigned(start, stop)
+        blocks = [self._drawn(segment, block * _BLOCK) for block in range(start // _BLOCK, -(-stop // _BLOCK))]
+        sources, counts = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
+        here = slice(start % _BLOCK, start % _BLOCK + stop - start)
+        return sources[here], counts[here]
+
+    def _drawn(self, segment: Segment, start: int) -> tuple[Positions, Positions]:
+        """One block, in which sources have the quotas of the block but come in an order that was drawn."""
+        shares = quotas(segment.weights)
+        sources, _ = shares.assigned(start, start + _BLOCK)
+        sources = sources[_drawn_places(derive(_CHANCE_KEY, self.seed, segment.start + start))]
+        return sources, _ranks(sources) + np.array(shares.counts(start), dtype=np.int64)[sources]
+
+
+@lru_cache(maxsize=8)
+def _drawn_places(key: int) -> Positions:
+    return Permutation(_BLOCK, key)(np.arange(_BLOCK, dtype=np.int64))
+
+
+def _histogram(sources: Positions, size: int) -> list[int]:
+    found: list[int] = np.bincount(sources, minlength=size).tolist()
+    return found
+
+
+def _ranks(sources: Positions) -> Positions:
+    """For each, how often the same source came before it."""
+    order = np.argsort(sources, kind="stable")
+    sizes = np.bincount(sources)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return ranks
+
+
+class Mixed:
+    """The order of a stretch of the stream: dataset indices, where the dataset is the sources one after the other.
+
+    Args:
+        stream: Which sample of which source comes where.
+        names: Of the sources, which the orders of their epochs follow from: they stay if other sources come and go.
+        lengths: Of the sources.
+        first: The stream's position that is this order's first.
+        positions: How many there are.
+        shuffle: As in a plan, but within each source: of its own epoch, True for all samples, or an int window.
+        seed: Any int.
+    """
+
+    __slots__ = ("_epochs", "_first", "_keys", "_last", "_lengths", "_offsets", "_positions", "_shuffle", "_stream")
+
+    def __init__(
+        self,
+        stream: Stream,
+        names: tuple[str, ...],
+        lengths: tuple[int, ...],
+        *,
+        first: int,
+        positions: int,
+        shuffle: bool | int,
+        seed: int,
+    ) -> None:
+        self._stream, self._lengths, self._shuffle = stream, lengths, shuffle
+        self._first, self._positions = first, positions
+        self._keys = [derive(_SOURCE_KEY, seed, int.from_bytes(name.encode(), "big"), len(name)) for name in names]
+        self._offsets = np.cumsum([0, *lengths[:-1]])
+        self._epochs: dict[int, tuple[int, Order]] = {}  # of each source, the order of its latest epoch
+        self._last: tuple[int, list[int]] = (-1, [])
+
+    def indices(self, start: int, stop: int) -> list[int]:
+        if not 0 <= start <= stop <= self._positions:
+            raise ValueError(f"positions {start} to {stop} are not within an epoch of {self._positions}")
+        start, stop = start + self._first, stop + self._first
+        found: list[int] = []
+        for number in range(start // _BUFFER, -(-stop // _BUFFER)):
+            begin = number * _BUFFER
+            found += self._buffer(number)[max(start - begin, 0) : stop - begin]
+        return found
+
+    def at(self, positions: Positions) -> Positions:
+        return np.array([self.indices(position, position + 1)[0] for position in positions.tolist()], dtype=np.int64)
+
+    def _buffer(self, number: int) -> list[int]:
+        # One attribute, replaced as a whole: threads may share an order.
+        last = self._last
+        if last[0] != number:
+            begin = number * _BUFFER
+            last = self._last = (number, self._found(begin, begin + _BUFFER).tolist())
+        return last[1]
+
+    def _found(self, start: int, stop: int) -> Positions:
+        sources, counts = self._stream.assigned(start, stop)
+        found = np.empty_like(sources)
+        for source in np.unique(sources).tolist():
+            here = (sources == source).nonzero()[0]
+            own = counts[here]  # which rise by one from each to the next
+            found[here] = self._samples(source, int(own[0]), int(own[-1]) + 1)
+        found += self._offsets[sources]
+        return found
+
+    def _samples(self, source: int, start: int, stop: int) -> Positions:
+        """The samples that are the source's own positions [start, stop), through however many epochs of its own."""
+        length = self._lengths[source]
+        if self._shuffle is False or length == 1:
+            return np.arange(start, stop, dtype=np.int64) % length
+        parts = []
+        while start < stop:
+            epoch, place = divmod(start, length)
+            upto = min(stop, (epoch + 1) * length)
+            order = self._order(source, epoch)
+            parts.append(order.at(np.arange(place, place + upto - start, dtype=np.int64)))
+            start = upto
+        return np.concatenate(parts)
+
+    def _order(self, source: int, epoch: int) -> Order:
+        known = self._epochs.get(source)
+        if known is None or known[0] != epoch:
+            length, key = self._lengths[source], derive(self._keys[source], epoch)
+            if self._shuffle is True:
+                order: Order = Shuffled(length, key)
+            else:
+                order = Nearby(length, self._shuffle, key) if self._shuffle else Sequential(length)
+            known = self._epochs[source] = (epoch, order)
+        return known[1]
