@@ -26,7 +26,7 @@ ENDLESS = 2**62  # positions: how many an order can have
 
 _BLOCK = 4096  # positions; by chance, the positions of a block change places with each other
 _BUFFER = 8192  # positions that are worked out together: each source costs 25 µs, however few of them are its own
-_CHANCE_KEY, _SOURCE_KEY = 5, 6  # domains, as in `plan.py`
+_CHANCE_KEY, _SOURCE_KEY = 12, 13  # domains, as in `plan.py`
 
 
 class Segment(NamedTuple):

@@ -52,7 +52,7 @@ class Mix:
         >>> mix = stoker.Mix({"web": np.arange(100), "code": np.arange(1000, 1010)}, {"web": 0.75, "code": 0.25})
         >>> with stoker.Loader(mix, batch_size=8) as loader:
         ...     next(iter(loader)).tolist()
-        [0, 1000, 1, 2, 3, 1001, 4, 5]
+        [0, 1, 1000, 2, 3, 4, 1001, 5]
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Mix:
         """The source of a sample, and the sample's number there, by its number in the Mix.
 
         Example:
-            >>> stoker.Mix({"web": range(100), "code": range(10)}).locate(103)
+            >>> Mix({"web": range(100), "code": range(10)}).locate(103)
             ('code', 3)
         """
         source, own = self.samples.located(index)
