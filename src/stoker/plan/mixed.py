@@ -9,16 +9,16 @@ from e times its length on: it goes on where the one before has ended.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, Positions, derive
-from stoker.plan.quotas import quotas
+from stoker.plan.quotas import Share, assigned, quotas
 
 By = Literal["quota", "chance"]
 
@@ -78,22 +78,25 @@ class Stream:
         rest = offset % _BLOCK if self.by == "chance" else 0
         own = quotas(segment.weights).counts(offset - rest)
         if rest:
-            sources, _ = self._drawn(segment, offset - rest)
-            own = [count + more for count, more in zip(own, _histogram(sources[:rest], len(own)), strict=True)]
+            for source, before, places in self._drawn(segment, offset - rest):
+                own[source] = before + int(np.searchsorted(places, rest))
         return [count + more for count, more in zip(segment.counts, own, strict=True)]
 
-    def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
-        """The sources of positions [start, stop), and how many samples each of them had before."""
-        parts = [(np.empty(0, dtype=np.int64),) * 2]
+    def shared_out(self, start: int, stop: int) -> Iterator[Share]:
+        """The positions [start, stop), by source; of each segment by itself."""
+        begin = start
         while start < stop:
             segment = self._segment(start)
             following = self._after(segment)
             upto = stop if following is None else min(stop, following)
-            sources, counts = self._within(segment, start - segment.start, upto - segment.start)
-            parts.append((sources, counts + np.array(segment.counts, dtype=np.int64)[sources]))
+            for source, before, places in self._within(segment, start - segment.start, upto - segment.start):
+                if places.size:
+                    yield Share(source, segment.counts[source] + before, places + (start - begin))
             start = upto
-        sources, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return sources, counts
+
+    def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """The sources of positions [start, stop), and how many samples each of them had before."""
+        return assigned(list(self.shared_out(start, stop)), stop - start)
 
     def first_after(self, source: int, count: int) -> int | None:
         """The first position before which there were `count` samples of the source; None if there is none."""
@@ -116,40 +119,24 @@ class Stream:
         place = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
         return self.segments[place].start if place < len(self.segments) else None
 
-    def _within(self, segment: Segment, start: int, stop: int) -> tuple[Positions, Positions]:
+    def _within(self, segment: Segment, start: int, stop: int) -> list[Share]:
         """The same of positions that are counted from the segment's beginning."""
         if self.by == "quota":
-            return quotas(segment.weights).assigned(start, stop)
-        blocks = [self._drawn(segment, block * _BLOCK) for block in range(start // _BLOCK, -(-stop // _BLOCK))]
-        sources, counts = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-        here = slice(start % _BLOCK, start % _BLOCK + stop - start)
-        return sources[here], counts[here]
+            return quotas(segment.weights).shared_out(start, stop)
+        shares = []
+        for block in range(start // _BLOCK * _BLOCK, stop, _BLOCK):
+            low, high = max(start - block, 0), min(stop - block, _BLOCK)
+            for source, before, places in self._drawn(segment, block):
+                first, last = np.searchsorted(places, (low, high)).tolist()
+                shares.append(Share(source, before + first, places[first:last] + (block - start)))
+        return shares
 
-    def _drawn(self, segment: Segment, start: int) -> tuple[Positions, Positions]:
+    def _drawn(self, segment: Segment, start: int) -> list[Share]:
         """One block, in which sources have the quotas of the block but come in an order that was drawn."""
-        shares = quotas(segment.weights)
-        sources, _ = shares.assigned(start, start + _BLOCK)
-        sources = sources[_drawn_places(derive(_CHANCE_KEY, self.seed, segment.start + start))]
-        return sources, _ranks(sources) + np.array(shares.counts(start), dtype=np.int64)[sources]
-
-
-@lru_cache(maxsize=8)
-def _drawn_places(key: int) -> Positions:
-    return Permutation(_BLOCK, key)(np.arange(_BLOCK, dtype=np.int64))
-
-
-def _histogram(sources: Positions, size: int) -> list[int]:
-    found: list[int] = np.bincount(sources, minlength=size).tolist()
-    return found
-
-
-def _ranks(sources: Positions) -> Positions:
-    """For each, how often the same source came before it."""
-    order = np.argsort(sources, kind="stable")
-    sizes = np.bincount(sources)
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return ranks
+        size = np.arange(_BLOCK, dtype=np.int64)
+        places = Permutation(_BLOCK, derive(_CHANCE_KEY, self.seed, segment.start + start))(size)
+        shares = quotas(segment.weights).shared_out(start, start + _BLOCK)
+        return [Share(source, before, np.sort(places[given])) for source, before, given in shares]
 
 
 class Mixed:
@@ -165,7 +152,7 @@ class Mixed:
         seed: Any int.
     """
 
-    __slots__ = ("_epochs", "_first", "_keys", "_last", "_lengths", "_offsets", "_positions", "_shuffle", "_stream")
+    __slots__ = ("_begins", "_epochs", "_first", "_keys", "_last", "_lengths", "_positions", "_shuffle", "_stream")
 
     def __init__(
         self,
@@ -181,7 +168,7 @@ class Mixed:
         self._stream, self._lengths, self._shuffle = stream, lengths, shuffle
         self._first, self._positions = first, positions
         self._keys = [derive(_SOURCE_KEY, seed, int.from_bytes(name.encode(), "big"), len(name)) for name in names]
-        self._offsets = np.cumsum([0, *lengths[:-1]])
+        self._begins = [0, *accumulate(lengths)]
         self._epochs: dict[int, tuple[int, Order]] = {}  # of each source, the order of its latest epoch
         self._last: tuple[int, list[int]] = (-1, [])
 
@@ -207,20 +194,17 @@ class Mixed:
         return last[1]
 
     def _found(self, start: int, stop: int) -> Positions:
-        sources, counts = self._stream.assigned(start, stop)
-        found = np.empty_like(sources)
-        for source in np.unique(sources).tolist():
-            here = (sources == source).nonzero()[0]
-            own = counts[here]  # which rise by one from each to the next
-            found[here] = self._samples(source, int(own[0]), int(own[-1]) + 1)
-        found += self._offsets[sources]
+        found = np.empty(stop - start, dtype=np.int64)
+        for source, before, places in self._stream.shared_out(start, stop):
+            found[places] = self._samples(source, before, before + places.size) + self._begins[source]
         return found
 
     def _samples(self, source: int, start: int, stop: int) -> Positions:
         """The samples that are the source's own positions [start, stop), through however many epochs of its own."""
         length = self._lengths[source]
         if self._shuffle is False or length == 1:
-            return np.arange(start, stop, dtype=np.int64) % length
+            own = np.arange(start, stop, dtype=np.int64)
+            return own % length if start // length != (stop - 1) // length else own - start // length * length
         parts = []
         while start < stop:
             epoch, place = divmod(start, length)

@@ -35,6 +35,20 @@ class Node(NamedTuple):
     right: Tree
 
 
+class Share(NamedTuple):
+    """What a source has of a span of positions.
+
+    Attributes:
+        source: Its number.
+        before: How many positions it had before the first of these.
+        places: Where they are in the span, in order.
+    """
+
+    source: int
+    before: int
+    places: Positions
+
+
 class Quotas:
     """Shares out the positions 0, 1, 2, ... among sources, by weight.
 
@@ -67,22 +81,32 @@ class Quotas:
                 nodes += [(node.left, left), (node.right, of - left)]
         return found
 
-    def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
-        """The sources of positions [start, stop), and how many positions each of them had before this one."""
-        size = stop - start
-        sources, counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-        nodes: list[tuple[Tree, int, Positions]] = [(self._tree, start, np.arange(size, dtype=np.int64))]
+    def shared_out(self, start: int, stop: int) -> list[Share]:
+        """The positions [start, stop), by source."""
+        found, nodes = [], [(self._tree, start, np.arange(stop - start, dtype=np.int64))]
         while nodes:
             node, before, places = nodes.pop()
             if isinstance(node, int):
-                sources[places] = node
-                counts[places] = np.arange(before, before + places.size)
+                found.append(Share(node, before, places))
             elif places.size:
                 to_left = _to_left(before, places.size, node.share)
                 left = _rounded(before, node.share)
                 nodes.append((node.left, left, places[to_left]))
                 nodes.append((node.right, before - left, places[~to_left]))
-        return sources, counts
+        return found
+
+    def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """The sources of positions [start, stop), and how many positions each of them had before this one."""
+        return assigned(self.shared_out(start, stop), stop - start)
+
+
+def assigned(shares: Sequence[Share], size: int) -> tuple[Positions, Positions]:
+    """The same shares, position by position: the source, and its count before."""
+    sources, counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for source, before, places in shares:
+        sources[places] = source
+        counts[places] = np.arange(before, before + places.size)
+    return sources, counts
 
 
 @lru_cache(maxsize=64)
