@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -139,6 +139,24 @@ class Stream:
         return [Share(source, before, np.sort(places[given])) for source, before, given in shares]
 
 
+class MixedIndices(Sequence[int]):
+    """Dataset indices, as Python ints, and what need not be found out again: of which source, and which one there."""
+
+    __slots__ = ("_indices", "own", "sources")
+
+    def __init__(self, indices: Positions, sources: Positions, own: Positions) -> None:
+        self._indices, self.sources, self.own = indices, sources, own
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._indices[place].tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._indices.tolist())
+
+
 class Mixed:
     """The order of a stretch of the stream: dataset indices, where the dataset is the sources one after the other.
 
@@ -170,34 +188,37 @@ class Mixed:
         self._keys = [derive(_SOURCE_KEY, seed, int.from_bytes(name.encode(), "big"), len(name)) for name in names]
         self._begins = [0, *accumulate(lengths)]
         self._epochs: dict[int, tuple[int, Order]] = {}  # of each source, the order of its latest epoch
-        self._last: tuple[int, list[int]] = (-1, [])
+        self._last: tuple[int, tuple[Positions, Positions, Positions]] | None = None
 
-    def indices(self, start: int, stop: int) -> list[int]:
+    def indices(self, start: int, stop: int) -> MixedIndices:
         if not 0 <= start <= stop <= self._positions:
             raise ValueError(f"positions {start} to {stop} are not within an epoch of {self._positions}")
         start, stop = start + self._first, stop + self._first
-        found: list[int] = []
-        for number in range(start // _BUFFER, -(-stop // _BUFFER)):
-            begin = number * _BUFFER
-            found += self._buffer(number)[max(start - begin, 0) : stop - begin]
-        return found
+        number, first = divmod(start, _BUFFER)
+        last = first + stop - start
+        if last <= _BUFFER:
+            return MixedIndices(*(array[first:last] for array in self._buffer(number)))
+        return MixedIndices(*self._found(start, stop))
 
     def at(self, positions: Positions) -> Positions:
         return np.array([self.indices(position, position + 1)[0] for position in positions.tolist()], dtype=np.int64)
 
-    def _buffer(self, number: int) -> list[int]:
+    def _buffer(self, number: int) -> tuple[Positions, Positions, Positions]:
         # One attribute, replaced as a whole: threads may share an order.
         last = self._last
-        if last[0] != number:
+        if last is None or last[0] != number:
             begin = number * _BUFFER
-            last = self._last = (number, self._found(begin, begin + _BUFFER).tolist())
+            last = self._last = (number, self._found(begin, begin + _BUFFER))
         return last[1]
 
-    def _found(self, start: int, stop: int) -> Positions:
-        found = np.empty(stop - start, dtype=np.int64)
+    def _found(self, start: int, stop: int) -> tuple[Positions, Positions, Positions]:
+        """Of these positions of the stream: indices, sources, and numbers within the sources."""
+        found, sources, own = (np.empty(stop - start, dtype=np.int64) for _ in range(3))
         for source, before, places in self._stream.shared_out(start, stop):
-            found[places] = self._samples(source, before, before + places.size) + self._begins[source]
-        return found
+            samples = self._samples(source, before, before + places.size)
+            sources[places], own[places] = source, samples
+            found[places] = samples + self._begins[source]
+        return found, sources, own
 
     def _samples(self, source: int, start: int, stop: int) -> Positions:
         """The samples that are the source's own positions [start, stop), through however many epochs of its own."""

@@ -37,6 +37,13 @@ def gathered(dataset: Any, indices: Sequence[int]) -> Gathered | None:
     return None if tree is None else Gathered(dataset, indices, tree)
 
 
+def gives_many(dataset: Any) -> bool:
+    """Whether the samples of a batch may be had at once."""
+    if hasattr(dataset, "__getitems__") or type(dataset) in (Table, np.ndarray, np.memmap):
+        return True
+    return type(dataset).__module__.partition(".")[0] in ("torch", "datasets")
+
+
 def as_columns(dataset: Any, indices: Sequence[int]) -> Columnar | None:
     """The samples of Hugging Face's ``Dataset``, as it has them; its ``__getitems__`` would take them apart first.
 

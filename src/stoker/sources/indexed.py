@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stoker.errors import add_note
+from stoker.plan.mixed import MixedIndices
 from stoker.redaction import Redactor
 from stoker.sources.gather import as_columns, gathered
 from stoker.sources.kinds import is_mix
@@ -249,7 +250,8 @@ class Indexed:
 
     def _get_together(self, indices: Sequence[int]) -> Sequence[Any]:
         assert self._getitems is not None
-        return as_columns(self._dataset, indices) or self._getitems(list(indices))
+        known = indices if isinstance(indices, MixedIndices) else list(indices)
+        return as_columns(self._dataset, indices) or self._getitems(known)
 
     def _fetch_together(self, indices: Sequence[int]) -> Fetched:
         try:

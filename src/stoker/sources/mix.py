@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
 from operator import index as as_int
+from operator import length_hint
 from typing import Any
 
 import numpy as np
 
 from stoker.errors import add_note
 from stoker.plan import Mixture, Recipe
-from stoker.plan.mixed import ENDLESS, By
+from stoker.plan.mixed import ENDLESS, By, MixedIndices
 from stoker.plan.mixture import Ends, Schedule, Weights
+from stoker.plan.permutation import Positions
+from stoker.sources.gather import gives_many
 from stoker.sources.indexed import fetched, is_factory
 from stoker.sources.kinds import is_chunks
 from stoker.sources.tables import as_dataset
@@ -119,6 +122,7 @@ class MixedSamples:
     def __init__(self, names: tuple[str, ...], sources: tuple[Any, ...], tag: str | None) -> None:
         self.names, self.sources, self.tag = names, sources, tag
         self._ends = np.cumsum([len(source) for source in sources])
+        self._one_by_one = not any(map(gives_many, sources))
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -140,25 +144,45 @@ class MixedSamples:
         return sample if self.tag is None else _tagged(sample, source, self.tag)
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
-        """Each source is asked once, for all of its own."""
-        rows = np.asarray(indices, dtype=np.int64)
-        if not rows.size:
+        """Each source that can give several samples at once is asked once, for all of its own."""
+        if not len(indices):
             return []
-        numbers = np.searchsorted(self._ends, rows, side="right")
-        if self.tag is None and (numbers == numbers[0]).all():
-            return self._together(int(numbers[0]), rows)
-        samples: list[Any] = [None] * rows.size
+        if isinstance(indices, MixedIndices):
+            numbers, own = indices.sources, indices.own
+        else:
+            rows = np.asarray(indices, dtype=np.int64)
+            numbers = np.searchsorted(self._ends, rows, side="right")
+            own = rows - np.array([0, *self._ends[:-1]])[numbers]
+        samples: Sequence[Any]
+        if self._one_by_one:
+            samples = self._each(numbers.tolist(), own.tolist())
+        elif (numbers == numbers[0]).all():
+            samples = self._together(int(numbers[0]), own)
+        else:
+            samples = self._scattered(numbers, own)
+        if self.tag is None:
+            return samples
+        return [_tagged(sample, source, self.tag) for sample, source in zip(samples, numbers.tolist(), strict=True)]
+
+    def _each(self, numbers: list[int], own: list[int]) -> list[Any]:
+        sources, left = self.sources, iter(own)
+        try:
+            return [sources[number][index] for number, index in zip(numbers, left, strict=True)]
+        except BaseException as error:
+            failed = len(own) - length_hint(left) - 1
+            add_note(error, f"stoker: sample {own[failed]} of the source {self.names[numbers[failed]]!r}")
+            raise
+
+    def _scattered(self, numbers: Positions, own: Positions) -> list[Any]:
+        samples: list[Any] = [None] * numbers.size
         for source in np.unique(numbers).tolist():
             places = (numbers == source).nonzero()[0]
-            found: Iterator[Any] = iter(self._together(source, rows[places]))
-            if self.tag is not None:
-                found = (_tagged(sample, source, self.tag) for sample in found)
-            for place, sample in zip(places.tolist(), found, strict=True):
+            for place, sample in zip(places.tolist(), self._together(source, own[places]), strict=True):
                 samples[place] = sample
         return samples
 
-    def _together(self, source: int, rows: np.typing.NDArray[np.int64]) -> Sequence[Any]:
-        own = (rows - self._begin(source)).tolist()
+    def _together(self, source: int, rows: Positions) -> Sequence[Any]:
+        own = rows.tolist()
         try:
             found = fetched(self.sources[source], own)
             if len(found) != len(own):
