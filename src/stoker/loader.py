@@ -197,7 +197,7 @@ class Loader(Generic[B]):
         """Begins the next epoch or, after ``load_state_dict``, the rest of the epoch that was saved."""
         self._session.check_usable()
         self._shard.check()
-        if self._passes.is_done_with(self.epoch):
+        if self._passes.is_done_with(self.epoch) and not self._session.is_endless:
             self._session.go_to(self.epoch + 1)
         self._session.begin_epoch()
         self._passes.current = own = Pass(self.epoch)

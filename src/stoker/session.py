@@ -75,6 +75,11 @@ class Session:
         self._engine.set_plan(self._agenda.plan)
 
     @property
+    def is_endless(self) -> bool:
+        """Whether there is one epoch, without end: whoever leaves it goes on there."""
+        return isinstance(self._agenda, IndexedAgenda) and self._agenda.is_endless
+
+    @property
     def epoch(self) -> int:
         """The one that is being taken, or that comes next."""
         return self._agenda.progress.epoch

@@ -112,11 +112,19 @@ def test_the_next_epoch_goes_on_where_the_last_one_ended():
 
 def test_a_mix_that_never_ends_goes_on_and_has_no_length():
     with Loader(mix(ends="never"), 50, shuffle=True) as loader:
-        for count, _ in enumerate(loader):
-            if count == 40:
-                break
+        found = []
+        for _ in range(3):  # each loop goes on where the last one was left
+            for count, batch in enumerate(loader):
+                found += batch.tolist()
+                if count == 12:
+                    break
         with pytest.raises(TypeError, match="ends='never'"):
             len(loader)
+        loader.set_epoch(1)
+        with pytest.raises(ValueError, match="it has epoch 0 only"):
+            next(iter(loader))
+    with Loader(mix(length=len(found)), 50, shuffle=True) as loader:
+        assert samples(loader) == found
 
 
 @pytest.mark.parametrize("workers", [Inline(), Threads(2), Processes(2)])

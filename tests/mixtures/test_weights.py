@@ -152,6 +152,23 @@ def test_out_of_order_a_change_leaves_what_was_taken_as_it_is():
     assert {tuple(batch) for batch in rest} <= {tuple(batch) for batch in again}
 
 
+def test_where_a_thread_moves_batches_to_a_device_prefetched_ones_are_made_again():
+    with make(
+        ONLY_WEB, workers=Threads(2), ends="never", length=None, device="fake", to_device=lambda batch: batch.copy()
+    ) as loader:
+        batches = iter(loader)
+        first = [kept(next(batches)) for _ in range(5)]
+        assert loader.set_weights(ONLY_CODE) == 0
+        state = through_json(loader.state_dict())
+        rest = [kept(next(batches)) for _ in range(5)]
+        assert loader.set_weights(ONLY_WEB, after=2) == 2
+        rest += [kept(next(batches)) for _ in range(5)]
+    assert shares(first + rest) == [0] * 5 + [1] * 7 + [0] * 3
+    with make(ONLY_WEB, ends="never", length=None) as loader:
+        loader.load_state_dict(state)
+        assert_same(take(loader, 7), rest[:7])
+
+
 def test_a_worker_that_dies_makes_its_batch_again_with_the_weights_that_were_set(tmp_path):
     found = Mix({"web": Deadly(tmp_path / "once"), "code": CODE}, ONLY_WEB, ends="never")
     with Loader(found, 10, workers=Processes(1)) as loader:

@@ -12,7 +12,6 @@ from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.planned_progress import PlannedProgress
 from stoker.engine import Delivery
 from stoker.plan import Cursor, Mixture, Plan, Run, SentBatches, runs
-from stoker.plan.mixed import ENDLESS
 from stoker.plan.mixture import Weights
 from stoker.sources import IndexedSource
 
@@ -127,6 +126,11 @@ class IndexedAgenda:
             raise TypeError("set_weights: the dataset has no weights: make the loader of a stoker.Mix")
         return self.plan.order.recipe.names
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether there is one epoch, without end."""
+        return isinstance(self._plan.order, Mixture) and self._plan.order.is_endless
+
     def set_shard(self, shard: tuple[int, int]) -> None:
         plan = dataclasses.replace(self._plan, shard=shard)
         if isinstance(plan.order, Mixture) and self.progress.cursor == Cursor() and shard != self.shard:
@@ -140,7 +144,7 @@ class IndexedAgenda:
         self.is_counted = True
 
     def __len__(self) -> int:
-        if isinstance(self._plan.order, Mixture) and self._plan.positions >= ENDLESS:
+        if self.is_endless:
             raise TypeError("the loader has no length: its Mix has ends='never'. For epochs, pass length=n to Mix")
         return self._plan.batch_count(self.progress.epoch)
 

@@ -80,7 +80,15 @@ class Mixture:
         return hash((self.length, self.stream.segments[-1], self.stream.seed))
 
     def positions(self, length: int, seed: int, epoch: int) -> int:
+        if epoch != self.origin[0] and self.is_endless:
+            raise ValueError(
+                f"epoch {epoch} of a Mix with ends='never': it has epoch {self.origin[0]} only, without end"
+            )
         return self.length
+
+    @property
+    def is_endless(self) -> bool:
+        return self.length >= ENDLESS
 
     def of_epoch(self, length: int, shuffle: bool | int, seed: int, epoch: int) -> Mixed:
         first = self.begin(epoch)
@@ -89,7 +97,7 @@ class Mixture:
                 f"epoch {epoch} came before the sources of this mixture were changed, at epoch {self.origin[0]}: make "
                 f"a Mix of the sources that there were then"
             )
-        if first + self.length > 2 * ENDLESS:
+        if epoch > self.origin[0] and first + self.length > ENDLESS:
             raise ValueError(f"epoch {epoch} of a mixture begins at sample {first}, and it can have {ENDLESS} in all")
         names, lengths = self.recipe.names, self.recipe.lengths
         return Mixed(self.stream, names, lengths, first=first, positions=self.length, shuffle=shuffle, seed=seed)
