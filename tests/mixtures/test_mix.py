@@ -202,6 +202,31 @@ def test_samples_that_fail_are_left_out_and_their_source_is_named(workers, caplo
     assert any("source 'bad'" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.parametrize("workers", [Inline(), Processes(1)])
+def test_a_sample_that_fails_is_replaced_by_one_of_its_source(workers):
+    broken = Mix({"good": Numbers(20), "bad": Failing(20, 100)})
+    with Loader(broken, 8, workers=workers, on_error="replace") as loader:
+        found = [x for batch in loader for x in batch["x"].tolist()]
+    assert [x // 100 for x in found] == [0, 1] * 20
+    assert not any(x % 5 == 3 for x in found if x >= 100)
+
+
+def test_which_samples_are_in_a_batch_and_any_batch_is_the_next_one():
+    found = mix(length=100)
+    with Loader(found, 10, shuffle=True) as loader:
+        batches = [[batch.tolist() for batch in epoch] for epoch in epochs(loader, 2)]
+        for epoch, step in [(0, 0), (0, 7), (1, 3)]:
+            assert [found[index] for index in loader.indices(epoch, step)] == batches[epoch][step]
+            loader.seek(epoch, step)
+            assert next(iter(loader)).tolist() == batches[epoch][step]
+        loader.seek(0, 8)
+        loader.skip(4)
+        assert next(iter(loader)).tolist() == batches[1][2]
+    with Loader(mix(ends="never"), 10, shuffle=True) as loader:
+        loader.skip(10**6)
+        assert next(iter(loader)).tolist() == [found[index] for index in loader.indices(0, 10**6)]
+
+
 def test_a_number_of_a_sample_leads_to_its_source():
     assert [mix().locate(index) for index in (0, 99, 100, 136)] == [("web", 0), ("web", 99), ("code", 0), ("books", 6)]
     assert [mix()[index] for index in (0, 99, 100, 136)] == [0, 99, 1000, 2006]

@@ -143,6 +143,11 @@ class MixedSamples:
             raise
         return sample if self.tag is None else _tagged(sample, source, self.tag)
 
+    def source_range(self, index: int) -> range:
+        """The numbers of all samples of the same source: one of them may take the place of one that fails."""
+        source, _ = self.located(index)
+        return range(self._begin(source), int(self._ends[source]))
+
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         """Each source that can give several samples at once is asked once, for all of its own."""
         if not len(indices):
