@@ -184,11 +184,42 @@ def test_a_source_is_asked_once_a_batch_for_all_of_its_samples():
     assert first.calls[0] == second.calls[0] == [0, 1, 2, 3, 4]
 
 
-def test_sources_of_arrays_and_of_columns():
-    arrays = Mix([np.arange(40.0), np.arange(100.0, 140.0)])
-    columns = Mix([{"x": np.arange(40.0)}, {"x": np.arange(100.0, 140.0)}])
-    with Loader(arrays, 8, shuffle=True) as one, Loader(columns, 8, shuffle=True) as other:
-        assert_same(epochs(one, 1), [[batch["x"] for batch in epoch] for epoch in epochs(other, 1)])
+ROWS, OTHERS = np.arange(80.0).reshape(40, 2), np.arange(100.0, 180.0).reshape(40, 2)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ROWS, OTHERS),
+        ({"x": ROWS}, {"x": OTHERS}),
+        ({"x": ROWS}, [{"x": row} for row in OTHERS]),
+        (ROWS, OTHERS.astype("float32")),
+        (ROWS, np.asfortranarray(OTHERS)),
+        ({"x": ROWS, "y": ROWS[:, 0]}, {"y": OTHERS[:, 0].copy(), "x": OTHERS}),
+    ],
+)
+@pytest.mark.parametrize("workers", [Inline(), Threads(2)])
+def test_batches_of_arrays_are_what_their_rows_one_by_one_give(one, other, workers):
+    """Rows of arrays are gathered at once, where all sources have them in the same form."""
+
+    def rows(source):
+        return [source[index] for index in range(40)] if not isinstance(source, dict) else Rows(source)
+
+    with Loader(Mix([one, other], [2, 1]), 7, shuffle=True, workers=workers) as loader:
+        found = epochs(loader, 2)
+    with Loader(Mix([rows(one), rows(other)], [2, 1]), 7, shuffle=True) as loader:
+        assert_same(found, epochs(loader, 2))
+
+
+class Rows:
+    def __init__(self, columns):
+        self.columns = columns
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        return {name: column[index] for name, column in self.columns.items()}
 
 
 @pytest.mark.parametrize("workers", [Inline(), Processes(1)])

@@ -17,7 +17,7 @@ from stoker.plan import Mixture, Recipe
 from stoker.plan.mixed import ENDLESS, By, MixedIndices
 from stoker.plan.mixture import Ends, Schedule, Weights
 from stoker.plan.permutation import Positions
-from stoker.sources.gather import gives_many
+from stoker.sources.gather import gathered_of_several, gives_many
 from stoker.sources.indexed import fetched, is_factory
 from stoker.sources.kinds import is_chunks
 from stoker.sources.tables import as_dataset
@@ -164,7 +164,10 @@ class MixedSamples:
         elif (numbers == numbers[0]).all():
             samples = self._together(int(numbers[0]), own)
         else:
-            samples = self._scattered(numbers, own)
+            parts = [
+                (source, (numbers == source).nonzero()[0]) for source in np.bincount(numbers).nonzero()[0].tolist()
+            ]
+            samples = self._gathered(indices, own, parts) or self._scattered(own, parts)
         if self.tag is None:
             return samples
         return [_tagged(sample, source, self.tag) for sample, source in zip(samples, numbers.tolist(), strict=True)]
@@ -178,10 +181,19 @@ class MixedSamples:
             add_note(error, f"stoker: sample {own[failed]} of the source {self.names[numbers[failed]]!r}")
             raise
 
-    def _scattered(self, numbers: Positions, own: Positions) -> list[Any]:
-        samples: list[Any] = [None] * numbers.size
-        for source in np.unique(numbers).tolist():
-            places = (numbers == source).nonzero()[0]
+    def _gathered(
+        self, indices: Sequence[int], own: Positions, parts: list[tuple[int, Positions]]
+    ) -> Sequence[Any] | None:
+        """Of sources that are arrays; but only for a loader of a mixture, whose collation takes them as they are."""
+        if self.tag is not None or not isinstance(indices, MixedIndices):
+            return None
+        return gathered_of_several(
+            self, indices, [(self.sources[source], own[places], places) for source, places in parts]
+        )
+
+    def _scattered(self, own: Positions, parts: list[tuple[int, Positions]]) -> list[Any]:
+        samples: list[Any] = [None] * own.size
+        for source, places in parts:
             for place, sample in zip(places.tolist(), self._together(source, own[places]), strict=True):
                 samples[place] = sample
         return samples
