@@ -242,6 +242,27 @@ def test_a_sample_that_fails_is_replaced_by_one_of_its_source(workers):
     assert not any(x % 5 == 3 for x in found if x >= 100)
 
 
+class Flaky(Numbers):
+    """Each sample fails when it is first asked for."""
+
+    def __init__(self, length, first=0):
+        super().__init__(length, first)
+        self.calls = Counter()
+
+    def __getitem__(self, index):
+        self.calls[index] += 1
+        if self.calls[index] == 1:
+            raise OSError("not yet")
+        return super().__getitem__(index)
+
+
+def test_a_read_that_fails_is_tried_again_sample_by_sample():
+    flaky = Flaky(10, 100)
+    with Loader(Mix([Numbers(10), flaky]), 10, retry=stoker.Retry(3, backoff=0.0)) as loader:
+        assert sorted(x for batch in loader for x in batch["x"].tolist()) == [*range(10), *range(100, 110)]
+    assert flaky.calls == Counter(dict.fromkeys(range(10), 2))
+
+
 def test_which_samples_are_in_a_batch_and_any_batch_is_the_next_one():
     found = mix(length=100)
     with Loader(found, 10, shuffle=True) as loader:

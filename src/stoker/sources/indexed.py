@@ -171,7 +171,9 @@ class Indexed:
     def __init__(self, dataset: Any, call: Call | None = None) -> None:
         self._dataset = dataset
         self._call = call
-        self._getitems = getattr(dataset, "__getitems__", None)
+        # What is tried again shall be one sample, where nothing is gained by asking for several.
+        one_by_one = call is not None and getattr(dataset, "reads_one_by_one", False)
+        self._getitems = None if one_by_one else getattr(dataset, "__getitems__", None)
         self.length = len(dataset)
 
     def on(self, item: Any) -> Indexed:

@@ -122,7 +122,7 @@ class MixedSamples:
     def __init__(self, names: tuple[str, ...], sources: tuple[Any, ...], tag: str | None) -> None:
         self.names, self.sources, self.tag = names, sources, tag
         self._ends = np.cumsum([len(source) for source in sources])
-        self._one_by_one = not any(map(gives_many, sources))
+        self.reads_one_by_one = not any(map(gives_many, sources))
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -159,7 +159,7 @@ class MixedSamples:
             numbers = np.searchsorted(self._ends, rows, side="right")
             own = rows - np.array([0, *self._ends[:-1]])[numbers]
         samples: Sequence[Any]
-        if self._one_by_one:
+        if self.reads_one_by_one:
             samples = self._each(numbers.tolist(), own.tolist())
         elif (numbers == numbers[0]).all():
             samples = self._together(int(numbers[0]), own)
