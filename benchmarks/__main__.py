@@ -24,6 +24,7 @@ from benchmarks import (
     figures,
     form_plot,
     machine,
+    mixture_figures,
     plot,
     ray_figures,
 )
@@ -33,6 +34,7 @@ from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
 from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
+from benchmarks.mixture_comparisons import MIXTURE_COMPARISONS
 from benchmarks.ray_comparisons import RAY_COMPARISONS
 from benchmarks.report import Report
 from benchmarks.results import WorkloadResult
@@ -50,6 +52,7 @@ _FORMS, _FORM_LENGTH = "forms", 0.2  # and the forms of samples, with their roun
 _DROP_IN, _DROP_IN_LENGTH = "drop_in", 0.4  # and those of the drop-in for torch's DataLoader
 _RAY = "ray"  # and all that is about workers on Ray
 _AUTO = "auto"  # and all that is about workers="auto"
+_MIXTURES = "mixtures"  # and all that is about mixtures of sources
 _RACES = COMPARISONS | CHUNK_COMPARISONS
 _QUICK_GIGABYTES = 0.05
 
@@ -68,7 +71,7 @@ class Options:
 
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Stoker beside its peers and the limit.")
-    names = (*WORKLOADS, _FORMS, _DROP_IN, _FIGURES, *_RACES, _REMOTE, _RAY, _AUTO)
+    names = (*WORKLOADS, _FORMS, _DROP_IN, _FIGURES, *_RACES, _REMOTE, _RAY, _AUTO, _MIXTURES)
     parser.add_argument("--only", default=",".join(names), help=f"comma-separated, out of: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="rounds per contender (default 5)")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of a round (default 2.5)")
@@ -77,7 +80,7 @@ def _options() -> Options:
     parser.add_argument("--gigabytes", type=float, help="of JSON lines, and of Parquet (default 1, a quick run 0.05)")
     given = parser.parse_args()
     only = given.only.split(",")
-    parts = *FORMS, *DROP_INS, *RAY_COMPARISONS, *AUTO_COMPARISONS
+    parts = *FORMS, *DROP_INS, *RAY_COMPARISONS, *AUTO_COMPARISONS, *MIXTURE_COMPARISONS
     if unknown := set(only) - {*names, *parts}:
         allowed = ", ".join((*names, *parts))
         parser.error(f"--only: no such workload: {', '.join(sorted(unknown))}; choose out of {allowed}")
@@ -145,6 +148,9 @@ def _comparisons(options: Options) -> Iterator[comparisons.Comparison]:
     for name, comparison in AUTO_COMPARISONS.items():
         if _AUTO in options.only or name in options.only:
             yield comparison
+    for name, comparison in MIXTURE_COMPARISONS.items():
+        if _MIXTURES in options.only or name in options.only:
+            yield comparison
 
 
 def _groups(options: Options) -> Iterator[figures.Group]:
@@ -160,6 +166,8 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from chunk_figures.remote_groups()
     if _RAY in options.only:
         yield from ray_figures.groups()
+    if _MIXTURES in options.only:
+        yield from mixture_figures.groups()
 
 
 def _write_sections(report: Report, options: Options) -> None:

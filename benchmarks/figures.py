@@ -117,6 +117,16 @@ def _below(name: str, title: str, of: str, most: float, shown: Callable[[float],
     return Line(name, title, f"< {shown(most)}", lambda raw: shown(median(raw[of])), lambda raw: median(raw[of]) < most)
 
 
+def below_seconds(name: str, title: str, of: str, most: float) -> Line:
+    """A line of a time that is to be below `most`."""
+    return _below(name, title, of, most, _time)
+
+
+def below_megabytes(name: str, title: str, of: str, most: float) -> Line:
+    """A line of an amount of memory, in bytes, that is to be below `most`."""
+    return _below(name, title, of, most, _megabytes)
+
+
 def _zero(name: str, title: str, of: str, beside: str) -> Line:
     return Line(
         name,

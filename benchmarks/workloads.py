@@ -36,6 +36,10 @@ TORCH_FILES, WEBDATASET, ARROW_DATASET = "torch's IterableDataset", "webdataset"
 STOKER_ON_RAY, STOKER_PROCESSES = "Stoker on Ray", "Stoker, processes"
 RAY_ACTORS, RAY_DATA, RAY_DATA_TUNED = "bare Ray actors", "Ray Data", "Ray Data, tuned"
 
+# Mixtures of sources.
+STOKER_MIX, GRAIN_MIX = "Stoker's Mix", "Grain's mix"
+HF_INTERLEAVED, TORCHDATA_WEIGHTED = "HF interleave_datasets", "torchdata's weighted sampler"
+
 # In SPDL's own benchmark of its transports.
 SPDL_QUEUE, SPDL_RING, SPDL_POOL = "SPDL, queue", "SPDL, ring", "SPDL, pool"
 SPDL_SMALL_POOL, STREAM_OF_PAYLOADS, ONE_COPY = "SPDL, small pool", "Stoker, stream", "no loader, one copy"

@@ -22,8 +22,10 @@ from benchmarks.workloads import (
     DECODING,
     DROP_IN,
     GRAIN,
+    GRAIN_MIX,
     HF_BATCHES,
     HF_DATASETS,
+    HF_INTERLEAVED,
     HF_STREAMING,
     LIMIT,
     LITDATA,
@@ -49,6 +51,7 @@ from benchmarks.workloads import (
     SPDL_SMALL_POOL,
     STATEFUL,
     STOKER,
+    STOKER_MIX,
     STOKER_ON_RAY,
     STOKER_PROCESSES,
     STOKER_THREADS,
@@ -60,6 +63,7 @@ from benchmarks.workloads import (
     TINYLOADER_ITEMS,
     TORCH,
     TORCH_FILES,
+    TORCHDATA_WEIGHTED,
     TWO_PROCESSES,
     TWO_THREADS,
     WEBDATASET,
@@ -119,6 +123,10 @@ _MODULES: dict[str, tuple[str, dict[str, Any]]] = {
     MANY_PROCESSES: ("with_stoker", {"workers": 32}),
     TWO_THREADS: ("with_stoker_threads", {"count": 2}),
     MANY_THREADS: ("with_stoker_threads", {"count": 32}),
+    STOKER_MIX: ("with_mix", {}),
+    GRAIN_MIX: ("mix_with_grain", {}),
+    HF_INTERLEAVED: ("mix_with_hf", {}),
+    TORCHDATA_WEIGHTED: ("mix_with_torchdata", {}),
 }
 
 __all__ = ["Contender", "Job", "open_contender"]

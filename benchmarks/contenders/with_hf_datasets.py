@@ -19,7 +19,8 @@ from benchmarks.datasets import Dataset
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when it is imported
 
 
-def _write(images: Dataset, file: Path) -> None:
+def write(images: Dataset, file: Path) -> None:
+    """As an Arrow file, a row each."""
     from datasets.arrow_writer import ArrowWriter
 
     from datasets import Features, List, Value
@@ -35,6 +36,6 @@ def open_loader(job: Job) -> Stream:
     import datasets
 
     file = job.scratch / "images.arrow"
-    _write(job.dataset, file)
+    write(job.dataset, file)
     images: Any = datasets.Dataset.from_file(str(file)).with_format("numpy", dtype=np.uint8)
     return with_torch.open_loader(job, images)

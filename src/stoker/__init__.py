@@ -49,7 +49,7 @@ with _shadows_explained():
     )
     from stoker.observe.page import Watch
     from stoker.plan import Buckets, Weighted
-    from stoker.sources import Retry
+    from stoker.sources import Mix, Retry
     from stoker.stores import Cache, Rotation
     from stoker.streams import Stream, stream
     from stoker.version import __version__ as __version__
@@ -73,6 +73,7 @@ __all__ = [
     "InFlight",
     "Inline",
     "Loader",
+    "Mix",
     "Processes",
     "Processors",
     "Ray",

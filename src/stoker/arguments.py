@@ -119,6 +119,24 @@ def _checked_number(call: str, value: Any) -> int:
     return number
 
 
+def checked_after(after: Any, shard: tuple[int, int]) -> int | None:
+    """The number of batches that ``set_weights`` lets pass."""
+    if after is None:
+        if shard[1] > 1:
+            raise ValueError(
+                f"set_weights without after=, on {shard[1]} shards: how many batches workers have been given differs "
+                f"from process to process. Pass after=n, the same number in each, at the same step"
+            )
+        return None
+    try:
+        number = -1 if isinstance(after, bool) else operator.index(after)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= MAX_EPOCH:
+        raise ValueError(f"set_weights(..., after={after!r}): pass a whole number of batches, 0 or more")
+    return number
+
+
 def checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name}={value!r}: pass True or False")

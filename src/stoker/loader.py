@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from stoker.arguments import (
@@ -13,6 +14,7 @@ from stoker.arguments import (
     check_has_index,
     check_replacing,
     check_rotation,
+    checked_after,
     checked_collate,
     checked_epoch,
     checked_init,
@@ -30,7 +32,7 @@ from stoker.own_shard import OwnShard
 from stoker.plan import Plan
 from stoker.settings import Settings
 from stoker.shards import shard_of
-from stoker.sources import IndexedSource, Retry, is_chunks
+from stoker.sources import IndexedSource, Mix, Retry, is_chunks
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
 
@@ -53,7 +55,7 @@ class Loader(Generic[B]):
     Args:
         dataset: An object with ``__getitem__`` and ``__len__``, and optionally ``__getitems__``; a dict of arrays,
             whose rows are the samples; a class, ``functools.partial`` or function that returns one of these, and is
-            called in each worker; or ``Chunks(files, ...)``.
+            called in each worker; ``Mix(sources, weights)``; or ``Chunks(files, ...)``.
         batch_size: The number of samples in a batch. None: single samples, which are not collated.
         shuffle: True: shuffle the whole dataset. An int w: shuffle nearby samples only, so that each sample stays less
             than w positions from its own.
@@ -167,14 +169,17 @@ class Loader(Generic[B]):
         check_rotation(rotation, settings.workers)
         check_replacing(policy, "Chunks" if is_chunks(dataset) else "dataset", rotation)
         keeping, shard = Keeping(cache, rotation), shard_beside(order, shard)
+        mix, dataset = (dataset, dataset.samples) if isinstance(dataset, Mix) else (None, dataset)
         source = None if is_chunks(dataset) else IndexedSource.of(dataset)
         dataset = dataset if source is None else source.dataset  # which of columns is made a dataset
         length = 0 if source is None or source.is_factory else len(dataset)
         rotation_of_plan = keeping.times, keeping.rotating
         plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), *rotation_of_plan, even_shards)
+        if mix is not None:
+            plan = replace(plan, order=mix.order(stride=plan.stride, seed=plan.seed))
         plan = with_order(plan, order, source, policy)
         collate, init = checked_collate(collate), checked_init(init)
-        self._about = f"{named(dataset)}, batch_size={batch_size}, shuffle={shuffle}"
+        self._about = f"{named(dataset if mix is None else mix)}, batch_size={batch_size}, shuffle={shuffle}"
         self._passes = Passes()
         self._chunks: Chunks | None = dataset if source is None else None
         if source is None:
@@ -192,7 +197,7 @@ class Loader(Generic[B]):
         """Begins the next epoch or, after ``load_state_dict``, the rest of the epoch that was saved."""
         self._session.check_usable()
         self._shard.check()
-        if self._passes.is_done_with(self.epoch):
+        if self._passes.is_done_with(self.epoch) and not self._session.is_endless:
             self._session.go_to(self.epoch + 1)
         self._session.begin_epoch()
         self._passes.current = own = Pass(self.epoch)
@@ -310,6 +315,36 @@ class Loader(Generic[B]):
         check_has_index("indices", self._chunks)
         self._shard.find()
         return self._session.indices(epoch, step)
+
+    def set_weights(self, weights: Mapping[str, float] | Sequence[float], *, after: int | None = None) -> int:
+        """Gives the sources of a ``Mix`` other weights from some batch on, and ends its schedule there.
+
+        The change is part of ``state_dict()``. The length of an epoch stays as it is.
+
+        Args:
+            weights: One for each source, by name or in order.
+            after: The number of batches that still come with the weights of before. None: those that workers have
+                already been given. With several shards pass a number, the same in each process at the same step.
+
+        Returns:
+            The number of batches that still come with the weights of before.
+
+        Raises:
+            TypeError: The dataset is no ``Mix``.
+            ValueError: The weights, or ``after``, have a wrong value.
+
+        Example:
+            >>> import stoker
+            >>> mix = stoker.Mix({"web": range(10), "code": range(100, 110)}, {"web": 1, "code": 0})
+            >>> with stoker.Loader(mix, batch_size=4) as loader:
+            ...     loader.set_weights({"web": 0, "code": 1}, after=1)
+            ...     [batch.tolist() for batch in loader]
+            1
+            [[0, 1, 2, 3], [100, 101, 102, 103], [104, 105]]
+        """
+        self._session.check_usable()
+        self._shard.find()
+        return self._session.set_weights(weights, checked_after(after, self._session.shard))
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.

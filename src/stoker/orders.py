@@ -25,7 +25,7 @@ def with_order(plan: Plan, order: Any, source: IndexedSource | None, policy: Err
     """The plan with that order, checked as far as that is possible before the start.
 
     Args:
-        plan: Without one.
+        plan: Without one, unless the dataset is a Mix.
         order: What the user has passed.
         source: The dataset; None: chunk files.
         policy: What becomes of samples that fail.
@@ -43,6 +43,8 @@ def with_order(plan: Plan, order: Any, source: IndexedSource | None, policy: Err
         )
     if source is None:
         raise ValueError("order= needs a dataset with an index, which Chunks has not: pass shuffle=True")
+    if plan.order is not None:
+        raise ValueError("order= with a Mix, whose weights say in which order samples come: leave order out")
     if plan.times > 1:
         raise ValueError(
             "order= with rotation=, which says itself how often each sample is used: leave one of them out (an array "

@@ -14,6 +14,7 @@ from stoker.observe import Failures, Meter, Setup, Stats
 from stoker.plan import Cursor, Plan, batch_at, passed_over
 from stoker.settings import Settings
 from stoker.showing import Showing
+from stoker.sources import checked_weights
 from stoker.stores import OpenStore
 from stoker.turns import Turns
 from stoker.workers.worker import Job
@@ -74,6 +75,11 @@ class Session:
         self._engine.set_plan(self._agenda.plan)
 
     @property
+    def is_endless(self) -> bool:
+        """Whether there is one epoch, without end: whoever leaves it goes on there."""
+        return isinstance(self._agenda, IndexedAgenda) and self._agenda.is_endless
+
+    @property
     def epoch(self) -> int:
         """The one that is being taken, or that comes next."""
         return self._agenda.progress.epoch
@@ -96,7 +102,18 @@ class Session:
             StateError: It is damaged, or of something else.
         """
         self._count()
+        plan = self._agenda.plan
         self._intake.jump(self._agenda.progress.from_state(state))
+        if self._agenda.plan != plan and self.is_fresh:
+            self.set_shard(self.shard)  # so that the workers, too, start with the plan of the state
+
+    def set_weights(self, weights: Any, after: int | None) -> int:
+        """From the next batch on that no worker has, or from the one after so many, a mixture has these weights.
+
+        Returns:
+            How many batches come before.
+        """
+        return self._turns.take(lambda: self._set_weights(weights, after))
 
     def seek(self, epoch: int, step: int) -> None:
         """To the batch of that step. Only where a plan says which one that is, as of all that follow.
@@ -198,6 +215,20 @@ class Session:
         """Has the dataset's length found, if only a worker can tell it."""
         if not self._agenda.is_counted:
             self._turns.take(self._intake.find_length)
+
+    def _set_weights(self, weights: Any, after: int | None) -> int:
+        agenda, intake = self._agenda, self._intake
+        assert isinstance(agenda, IndexedAgenda)
+        weights = checked_weights(weights, agenda.sources)
+        feed = self._engine.feed
+        if self._settings.on_device is not None and feed is not None:  # a thread hands out more at any time
+            intake.is_in_step = False
+            feed.halt()
+        ahead = intake.is_in_step and feed is not None and feed.is_sound
+        after, is_late = agenda.set_weights(weights, intake.cursor(), after, ahead=ahead)
+        if is_late:
+            intake.is_in_step = False
+        return after
 
     def _begin_epoch(self) -> None:
         intake, engine = self._intake, self._engine

@@ -11,7 +11,8 @@ from stoker.agenda.agenda import Take
 from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.planned_progress import PlannedProgress
 from stoker.engine import Delivery
-from stoker.plan import Cursor, Plan, Run, SentBatches, runs
+from stoker.plan import Cursor, Mixture, Plan, Run, SentBatches, runs
+from stoker.plan.mixture import Weights
 from stoker.sources import IndexedSource
 
 _SHOWN = 64  # indices of a batch that are written out in a message
@@ -20,14 +21,17 @@ _SHOWN = 64  # indices of a batch that are written out in a message
 class IndexedUnits:
     """A unit is a batch: workers work out its indices themselves, and get nothing but its position.
 
-    Only where code of the user's gives the order are they told the indices. Then there are no units beyond the epoch
-    that the consumer is in, since the next one is not asked for before its time.
+    Where code of the user's gives the order, they are told the indices. Then there are no units beyond the epoch that
+    the consumer is in, since the next one is not asked for before its time. And where the weights of a mixture were set
+    since the workers got the plan, they get the mixture with each unit.
     """
 
     interrupt: BaseException | None = None  # nothing of the user's is called here
 
     def __init__(self, plan: Plan, longest_run: Callable[[Plan], int]) -> None:
         self.sought = Cursor()  # where they begin
+        self.issued = 0, 0  # epoch and position after the last unit that was handed out
+        self.has_told = plan.order  # what workers have
         self._longest_run = longest_run
         self.set_plan(plan)
 
@@ -54,11 +58,16 @@ class IndexedUnits:
 
     def runs(self, size: Callable[[], int]) -> Iterator[Run | None]:
         cursor, plan = self.sought, self._plan
-        return runs(cursor.onwards(plan) if self.order is None else cursor.remaining(plan), plan.stride, size)
+        batches = cursor.onwards(plan) if self.order is None else cursor.remaining(plan)
+        for run in runs(batches, plan.stride, size):
+            self.issued = run.epoch, run.position + run.size * plan.stride
+            yield run
 
-    def payload(self, run: Run) -> SentBatches | None:
+    def payload(self, run: Run) -> SentBatches | Mixture | None:
         plan = self._plan
-        if plan.order is None or self.order is None:
+        if isinstance(plan.order, Mixture) and plan.order is not self.has_told:
+            return plan.order
+        if self.order is None:
             return None
         batches = [plan.batch(run.epoch, position) for position in run.positions]
         return SentBatches(plan.seed, {batch: np.asarray(plan.indices(batch)) for batch in batches})
@@ -94,7 +103,7 @@ class IndexedAgenda:
     def __init__(self, plan: Plan, source: IndexedSource, longest_run: Callable[[Plan], int]) -> None:
         self.is_counted = not source.is_factory
         self.units = IndexedUnits(plan, longest_run)
-        self.progress = PlannedProgress(plan, "sample")
+        self.progress = PlannedProgress(plan, "sample", self._set_plan)
         self._plan, self._source = plan, source
 
     @property
@@ -106,20 +115,62 @@ class IndexedAgenda:
     def shard(self) -> tuple[int, int]:
         return self._plan.shard
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of those that a mixture has.
+
+        Raises:
+            TypeError: There is no mixture.
+        """
+        if not isinstance(self.plan.order, Mixture):
+            raise TypeError("set_weights: the dataset has no weights: make the loader of a stoker.Mix")
+        return self.plan.order.recipe.names
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether there is one epoch, without end."""
+        return isinstance(self._plan.order, Mixture) and self._plan.order.is_endless
+
     def set_shard(self, shard: tuple[int, int]) -> None:
         plan = dataclasses.replace(self._plan, shard=shard)
+        if isinstance(plan.order, Mixture) and self.progress.cursor == Cursor() and shard != self.shard:
+            plan = dataclasses.replace(plan, order=plan.order.with_stride(plan.stride))
         self.progress.go_on_with(plan)
         self._set_plan(plan)
+        self.units.has_told = plan.order
 
     def set_length(self, length: int) -> None:
         self._set_plan(self._plan.of_length(length))
         self.is_counted = True
 
     def __len__(self) -> int:
+        if self.is_endless:
+            raise TypeError("the loader has no length: its Mix has ends='never'. For epochs, pass length=n to Mix")
         return self._plan.batch_count(self.progress.epoch)
 
+    def set_weights(self, weights: Weights, cursor: Cursor, after: int | None, *, ahead: bool) -> tuple[int, bool]:
+        """From some batch on, a mixture has these weights.
+
+        Args:
+            weights: Of its sources, in their order.
+            cursor: Where the consumer is.
+            after: How many batches are still to come before. None: those that were handed out.
+            ahead: Whether what was handed out after the cursor will still be delivered.
+
+        Returns:
+            How many batches come before, and whether some that were handed out already have other samples now.
+        """
+        plan, order = self.plan, self.plan.order
+        assert isinstance(order, Mixture)
+        here = cursor.epoch, max((start + plan.stride for start in cursor.taken), default=cursor.position)
+        issued = max(here, self.units.issued) if ahead else here
+        epoch, position = issued if after is None else _after(plan, *here, after)
+        self._set_plan(dataclasses.replace(plan, order=order.with_weights(weights, order.begin(epoch) + position)))
+        return _between(plan, here, (epoch, position)), (epoch, position) < issued
+
     def seek(self) -> None:
-        self.units.sought = self.progress.cursor
+        self.units.sought = cursor = self.progress.cursor
+        self.units.issued = cursor.epoch, cursor.position
 
     def recount(self) -> bool:
         cursor = self.progress.cursor
@@ -144,3 +195,24 @@ class IndexedAgenda:
     def _set_plan(self, plan: Plan) -> None:
         self._plan = self.progress.plan = plan
         self.units.set_plan(plan)
+
+
+def _after(plan: Plan, epoch: int, position: int, count: int) -> tuple[int, int]:
+    """Epoch and position of the round after the next ``count`` ones."""
+    left = _left(plan, position)
+    if count < left:
+        return epoch, position + count * plan.stride
+    epochs, nth = divmod(count - left, plan.rounds)
+    return epoch + 1 + epochs, nth * plan.stride
+
+
+def _between(plan: Plan, start: tuple[int, int], stop: tuple[int, int]) -> int:
+    """Rounds from one epoch and position to a later one."""
+    here, there = _left(plan, start[1]), _left(plan, stop[1])
+    return here - there + (stop[0] - start[0]) * plan.rounds
+
+
+def _left(plan: Plan, position: int) -> int:
+    """Rounds of an epoch from that position on."""
+    rest = max(plan.positions - position, 0)
+    return rest // plan.stride if plan.drop_last else -(-rest // plan.stride)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from stoker.engine import Delivery
-from stoker.plan import Batch, Cursor, Numbering, Plan, from_state, to_state
+from stoker.plan import Batch, Cursor, Numbering, Plan, from_state, plan_of_state, to_state
 
 
 class PlannedProgress:
@@ -15,10 +16,12 @@ class PlannedProgress:
     Args:
         plan: Which units there are.
         what: What the user calls the smallest part of them that can be left out.
+        set_plan: Is told the plan of a state that is loaded, if that is another.
     """
 
-    def __init__(self, plan: Plan | Numbering, what: str) -> None:
+    def __init__(self, plan: Plan | Numbering, what: str, set_plan: Callable[[Any], None] | None = None) -> None:
         self.plan, self.what = plan, what
+        self._set_plan = set_plan
         self.cursor = Cursor()
 
     @property
@@ -63,4 +66,8 @@ class PlannedProgress:
         return to_state(cursor, self.plan)
 
     def from_state(self, state: dict[str, Any]) -> Cursor:
-        return from_state(state, self.plan)
+        plan = plan_of_state(state, self.plan)
+        cursor = from_state(state, plan)
+        if self._set_plan is not None and plan != self.plan:
+            self._set_plan(plan)
+        return cursor

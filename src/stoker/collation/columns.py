@@ -200,6 +200,25 @@ class Taken:
         return []
 
 
+class TakenOfSeveral:
+    """Rows of several arrays of one form. ``parts``: each array's rows, and the places of these in the column."""
+
+    __slots__ = ("_parts", "dtype", "shape", "tensor")
+
+    def __init__(self, parts: list[tuple[Taken, Array]]) -> None:
+        first = parts[0][0]
+        self._parts = parts
+        self.shape = (sum(len(places) for _, places in parts), *first.shape[1:])
+        self.dtype, self.tensor = first.dtype, first.tensor
+
+    def write(self, out: Array) -> None:
+        for taken, places in self._parts:
+            out[places] = taken.array.take(taken.places, axis=0)
+
+    def parts(self) -> list[Array]:
+        return []
+
+
 class Pieces:
     """Arrays of one dimension, one behind the other. There is one at least."""
 

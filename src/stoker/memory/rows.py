@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoker.collation.columns import Objects, Pieces, Stack, Taken, TensorStack, Whole
+from stoker.collation.columns import Objects, Pieces, Stack, Taken, TakenOfSeveral, TensorStack, Whole
 from stoker.collation.tentative import Tentative
 from stoker.collation.tree import class_of_all, container_class, is_judged
 
@@ -23,7 +23,8 @@ _DEEPEST = 16  # lists in lists
 _SCALARS = {str, bytes, int, float, complex, bool, type(None)}
 _CONTAINERS = {dict, list, tuple}
 _KNOWN = _SCALARS | _CONTAINERS
-_COLUMNS = (np.ndarray, Stack, Taken, TensorStack, Whole, Pieces, Objects, Tentative)  # which have a way of their own
+# Which have a way of their own.
+_COLUMNS = (np.ndarray, Stack, Taken, TakenOfSeveral, TensorStack, Whole, Pieces, Objects, Tentative)
 
 
 class Dumped(NamedTuple):

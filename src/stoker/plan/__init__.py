@@ -7,6 +7,7 @@ from stoker.plan.buckets import BucketOrder, Buckets
 from stoker.plan.chunk_cursor import ChunkCursor
 from stoker.plan.cursor import Cursor
 from stoker.plan.given import Given
+from stoker.plan.mixture import Mixture, Recipe
 from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.ordering import Ordering
@@ -16,7 +17,7 @@ from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
 from stoker.plan.sent import SentBatches
-from stoker.plan.state import STATE_VERSION, from_state, to_state
+from stoker.plan.state import STATE_VERSION, from_state, plan_of_state, to_state
 from stoker.plan.weighted import Weighted
 
 __all__ = [
@@ -30,12 +31,14 @@ __all__ = [
     "ChunkCursor",
     "Cursor",
     "Given",
+    "Mixture",
     "Nearby",
     "Numbering",
     "Order",
     "Ordering",
     "Permutation",
     "Plan",
+    "Recipe",
     "Run",
     "SentBatches",
     "Sequential",
@@ -45,6 +48,7 @@ __all__ = [
     "derive",
     "from_state",
     "passed_over",
+    "plan_of_state",
     "replacements",
     "runs",
     "sample_seed",

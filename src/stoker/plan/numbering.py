@@ -25,6 +25,7 @@ class Numbering:
     shard: ClassVar[tuple[int, int]] = (0, 1)
     stride: ClassVar[int] = 1
     times: ClassVar[int] = 1
+    order: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", checked_seed(self.seed))

@@ -3,7 +3,8 @@
     {"stoker_state": 2, "plan": {...}, "shards": 2, "epoch": 3, "position": 640, "taken": [],
      "skipped": 0, "check": 2774}
 
-The `plan` part is what must be the same when the run goes on; the number of shards may differ.
+The `plan` part is what must be the same when the run goes on; the number of shards may differ. The state of a mixture
+has one more part, `mixture`: its weights, also those that were set on the way.
 """
 
 import json
@@ -14,6 +15,7 @@ from zlib import crc32
 
 from stoker.errors import StateError
 from stoker.plan.cursor import Cursor
+from stoker.plan.mixture import Mixture
 from stoker.plan.numbering import Numbering
 from stoker.plan.plan import PLAN_VERSION, Plan
 
@@ -37,7 +39,25 @@ def to_state(cursor: Cursor, plan: Plan | Numbering) -> dict[str, Any]:
         "taken": sorted(settled.taken),
         "skipped": settled.skipped,
     }
+    if isinstance(plan.order, Mixture):
+        state["mixture"] = plan.order.to_state()
     return {**state, "check": _check(state)}
+
+
+def plan_of_state(state: object, plan: Plan | Numbering) -> Plan | Numbering:
+    """The plan that the state was saved with, where it is another: of a mixture, weights may have been set since.
+
+    Raises:
+        StateError: The state is damaged, or of another mixture.
+    """
+    checked = _checked_form(state)
+    if not isinstance(plan.order, Mixture):
+        return plan if "mixture" not in checked else _damaged("it is of a Mix, and this dataset is none")
+    if "mixture" not in checked:
+        raise StateError("the state was saved with a dataset that is no Mix: load it with that one, or start afresh")
+    begins = not checked["position"] and not checked["taken"]
+    order = plan.order.resumed(checked["mixture"], checked["epoch"] if begins else None)
+    return replace(plan, order=order)
 
 
 def from_state(state: object, plan: Plan | Numbering) -> Cursor:
@@ -93,7 +113,7 @@ def _fingerprint(plan: Plan | Numbering, epoch: int | None) -> dict[str, int | b
         plan = Plan(plan.positions, None, seed=plan.seed)
     return {
         "version": PLAN_VERSION,
-        "length": plan.length,
+        "length": 0 if isinstance(plan.order, Mixture) else plan.length,  # the sources' own are in the mixture
         "batch_size": plan.batch_size,
         "shuffle": plan.shuffle,
         "seed": plan.seed,
@@ -119,7 +139,7 @@ def _checked_form(state: object) -> dict[str, Any]:
             f"the state has format {version} and this Stoker reads format {STATE_VERSION}: "
             f"load it with the version of Stoker that wrote it"
         )
-    _check_keys("the state", state, _KEYS)
+    _check_keys("the state", state, _KEYS | ({"mixture"} & state.keys()))
     for key in ("stoker_state", "shards", "epoch", "position", "skipped", "check"):
         if not _is_count(state[key]):
             _damaged(f"its {key} is {_shown(state[key])}, not a count")

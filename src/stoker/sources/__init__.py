@@ -2,7 +2,8 @@
 
 from stoker.sources.indexed import Fetched, Indexed, IndexedSource, IsInterrupt, SampleError
 from stoker.sources.items import ItemSource, Seeded, Work
-from stoker.sources.kinds import is_chunks
+from stoker.sources.kinds import is_chunks, is_mix
+from stoker.sources.mix import Mix, checked_weights
 from stoker.sources.retry import Retry, checked_retry
 
 __all__ = [
@@ -11,10 +12,13 @@ __all__ = [
     "IndexedSource",
     "IsInterrupt",
     "ItemSource",
+    "Mix",
     "Retry",
     "SampleError",
     "Seeded",
     "Work",
     "checked_retry",
+    "checked_weights",
     "is_chunks",
+    "is_mix",
 ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stoker.collation.columns import Array, Columnar, Gathered, Taken
+from stoker.collation.columns import Array, Columnar, Gathered, Taken, TakenOfSeveral
 from stoker.collation.tensors import dtype_name, is_plain_tensor, is_tensor, tensor_as_array
 from stoker.sources.tables import Table
 
@@ -35,6 +35,45 @@ def gathered(dataset: Any, indices: Sequence[int]) -> Gathered | None:
     except Exception:  # one by one it will come again, and then it is known of which sample
         return None
     return None if tree is None else Gathered(dataset, indices, tree)
+
+
+def gathered_of_several(
+    dataset: Any, indices: Sequence[int], parts: Sequence[tuple[Any, Array, Array]]
+) -> Gathered | None:
+    """The same of several datasets in one: ``parts`` has each with the indices there, and their places in the batch."""
+    if len(indices) < _FEW:
+        return None
+    tensors = getattr(sys.modules.get("torch.utils.data"), "TensorDataset", None)
+    try:
+        trees = [(_tree(source, tensors, own), places) for source, own, places in parts]  # type: ignore[arg-type]
+    except Exception:
+        return None
+    joined = _joined(trees)
+    return None if joined is None else Gathered(dataset, indices, joined)
+
+
+def _joined(trees: list[tuple[Any, Array]]) -> Any:
+    """One tree of the samples of several; None where they have not the same form."""
+    first = trees[0][0]
+    if isinstance(first, Taken):
+        forms = {(tree.shape[1:], tree.dtype, tree.tensor) if isinstance(tree, Taken) else None for tree, _ in trees}
+        return TakenOfSeveral(trees) if len(forms) == 1 else None
+    if not first or any(type(tree) is not type(first) or len(tree) != len(first) for tree, _ in trees):
+        return None
+    keys = list(first) if isinstance(first, dict) else list(range(len(first)))
+    if isinstance(first, dict) and any(list(tree) != keys for tree, _ in trees):
+        return None
+    columns = [_joined([(tree[key], places) for tree, places in trees]) for key in keys]
+    if any(column is None for column in columns):
+        return None
+    return dict(zip(keys, columns, strict=True)) if isinstance(first, dict) else tuple(columns)
+
+
+def gives_many(dataset: Any) -> bool:
+    """Whether the samples of a batch may be had at once."""
+    if hasattr(dataset, "__getitems__") or type(dataset) in (Table, np.ndarray, np.memmap):
+        return True
+    return type(dataset).__module__.partition(".")[0] in ("torch", "datasets")
 
 
 def as_columns(dataset: Any, indices: Sequence[int]) -> Columnar | None:

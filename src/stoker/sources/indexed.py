@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stoker.errors import add_note
+from stoker.plan.mixed import MixedIndices
 from stoker.redaction import Redactor
 from stoker.sources.gather import as_columns, gathered
+from stoker.sources.kinds import is_mix
 from stoker.sources.retry import Call
 from stoker.sources.tables import as_dataset, check_class
 
@@ -63,13 +65,13 @@ class IndexedSource:
     @classmethod
     def of(cls, dataset: Any) -> IndexedSource:
         """Checks what can be checked without making anything."""
-        is_factory = _is_factory(dataset)
+        makes = is_factory(dataset)
         maker = dataset.func if isinstance(dataset, functools.partial) else dataset
-        if not is_factory:
+        if not makes:
             dataset = as_dataset(dataset)
         elif isinstance(maker, type):
             check_class(maker)
-        return cls(dataset, is_factory)
+        return cls(dataset, makes)
 
     def reference(self) -> dict[str, Any]:
         """How another process could make the dataset, as JSON can hold it: its ``type``, or what to call (``make``).
@@ -107,7 +109,16 @@ class IndexedSource:
 
     def open(self, call: Call | None = None) -> Indexed:
         """``call``: by which its samples are read; None: directly."""
-        return Indexed(as_dataset(self.dataset()) if self.is_factory else self.dataset, call)
+        return Indexed(as_dataset(self._made()) if self.is_factory else self.dataset, call)
+
+    def _made(self) -> Any:
+        dataset = self.dataset()
+        if is_mix(dataset):
+            raise TypeError(
+                "the dataset is a function that makes a Mix, and whose turn it is in a Mix must be known outside of "
+                "the workers, too: pass the Mix itself"
+            )
+        return dataset
 
 
 def _name(thing: Any) -> str:
@@ -145,7 +156,8 @@ def _is_brief_json(value: Any) -> bool:
         return False
 
 
-def _is_factory(dataset: Any) -> bool:
+def is_factory(dataset: Any) -> bool:
+    """Whether it is no dataset, but makes one."""
     if isinstance(dataset, type | functools.partial):
         return True
     return callable(dataset) and not hasattr(type(dataset), "__getitem__")
@@ -159,7 +171,9 @@ class Indexed:
     def __init__(self, dataset: Any, call: Call | None = None) -> None:
         self._dataset = dataset
         self._call = call
-        self._getitems = getattr(dataset, "__getitems__", None)
+        # What is tried again shall be one sample, where nothing is gained by asking for several.
+        one_by_one = call is not None and getattr(dataset, "reads_one_by_one", False)
+        self._getitems = None if one_by_one else getattr(dataset, "__getitems__", None)
         self.length = len(dataset)
 
     def on(self, item: Any) -> Indexed:
@@ -239,7 +253,8 @@ class Indexed:
 
     def _get_together(self, indices: Sequence[int]) -> Sequence[Any]:
         assert self._getitems is not None
-        return as_columns(self._dataset, indices) or self._getitems(list(indices))
+        known = indices if isinstance(indices, MixedIndices) else list(indices)
+        return as_columns(self._dataset, indices) or self._getitems(known)
 
     def _fetch_together(self, indices: Sequence[int]) -> Fetched:
         try:

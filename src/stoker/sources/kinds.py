@@ -6,6 +6,12 @@ import sys
 from typing import Any
 
 
+def is_mix(dataset: Any) -> bool:
+    """Whether it is a ``Mix``."""
+    module = sys.modules.get("stoker.sources.mix")
+    return module is not None and isinstance(dataset, module.Mix)
+
+
 def is_chunks(dataset: Any) -> bool:
     """Whether it is a ``Chunks``. Whoever has one has imported its module."""
     module = sys.modules.get("stoker.sources.chunks")

@@ -6,13 +6,13 @@ import contextlib
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from stoker.collation import collate
 from stoker.errors import add_note
-from stoker.plan import Batch, Numbering, Plan, SentBatches
+from stoker.plan import Batch, Mixture, Numbering, Plan, SentBatches
 from stoker.sources import Fetched, Indexed, IndexedSource, IsInterrupt, ItemSource, Retry, SampleError, Work
 from stoker.sources.indexed import never_interrupted
 from stoker.stores import OpenStore, Store
@@ -86,6 +86,7 @@ class Worker:
         if job.retry is not None:
             self._retrying = Retrying(job.retry, generators, is_interrupt, job.plan.seed, number)
         self._calls = 0  # of dataset[i], for the batch that is being made
+        self._other: Plan | None = None  # with the mixture that came with the last run, if that was another
 
     def length(self) -> int:
         return self.open()[0].length
@@ -154,9 +155,8 @@ class Worker:
         for place, start in enumerate(request.run.positions, 1):
             try:
                 dataset, plan = self.open(request.length)
-                dataset, item = dataset.on(request.item), request.item
+                dataset, told = dataset.on(request.item), self._by(plan, request.item)
                 self.place[0] = at_batch(request.ticket, place)
-                told: Plan | Numbering | SentBatches = item if isinstance(item, SentBatches) else plan
                 made = self._make(dataset, told, told.batch(request.run.epoch, start), request.left_out)
                 self._writer.keep(made.packed)
                 results.append(made)
@@ -175,6 +175,20 @@ class Worker:
             return Answer(self.number, request.ticket, request.slot, results)
         finally:
             del results, last  # an error in it holds this frame
+
+    def _by(self, plan: Plan | Numbering, item: Any) -> Plan | Numbering | SentBatches:
+        """What a run goes by: the plan, or what has come with the run.
+
+        That are its indices where code of the user's gives the order; and a mixture whose weights were set since the
+        workers got the plan.
+        """
+        if isinstance(item, SentBatches):
+            return item
+        if not isinstance(item, Mixture) or not isinstance(plan, Plan):
+            return plan
+        if self._other is None or self._other.order != item:  # the same object keeps what it has worked out
+            self._other = replace(plan, order=item)
+        return self._other
 
     def _make(
         self, dataset: Indexed | Work, plan: Plan | Numbering | SentBatches, batch: Batch, left_out: Sequence[int]

@@ -1,0 +1,247 @@
+"""Mixtures: several sources in one endless stream of samples, each by its weight and at its own pace.
+
+The stream is arithmetic, like any other order. Its positions are cut into *segments*, in each of which the weights are
+the same; within one, `quotas.py` tells the source of a position and how many samples of the source came before it. By
+that count the source goes through its own epochs, each in an order of its own. Epoch e of a mixture is the positions
+from e times its length on: it goes on where the one before has ended.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from stoker.plan.order import Nearby, Order, Sequential, Shuffled
+from stoker.plan.permutation import Permutation, Positions, derive
+from stoker.plan.quotas import Share, assigned, quotas
+
+By = Literal["quota", "chance"]
+
+ENDLESS = 2**62  # positions: how many an order can have
+
+_BLOCK = 4096  # positions; by chance, the positions of a block change places with each other
+_BUFFER = 8192  # positions that are worked out together: each source costs 25 µs, however few of them are its own
+_CHANCE_KEY, _SOURCE_KEY = 12, 13  # domains, as in `plan.py`
+
+
+class Segment(NamedTuple):
+    """The positions of the stream from `start` to the next segment.
+
+    Attributes:
+        start: Its first position.
+        weights: Of the sources there.
+        counts: How many samples of each source came before.
+    """
+
+    start: int
+    weights: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Which source each position has, and which of its samples: the j-th one that is taken of it.
+
+    Args:
+        segments: In order, the first one from position 0 on.
+        by: "quota": sources come as evenly as can be. "chance": their order within blocks of 4,096 positions is drawn.
+        seed: Any int, which chance follows from.
+    """
+
+    segments: tuple[Segment, ...]
+    by: By
+    seed: int
+
+    @classmethod
+    def of(cls, schedule: Sequence[tuple[int, tuple[float, ...]]], by: By, seed: int) -> Stream:
+        """The stream whose weights change at these positions, the first of which is 0."""
+        (_, weights), *changes = schedule
+        stream = cls((Segment(0, weights, (0,) * len(weights)),), by, seed)
+        for position, weights in changes:
+            stream = stream.changed(position, weights)
+        return stream
+
+    def changed(self, position: int, weights: tuple[float, ...]) -> Stream:
+        """The same up to `position`, and from there on with these weights."""
+        kept = tuple(segment for segment in self.segments if segment.start < position)
+        return replace(self, segments=(*kept, Segment(position, weights, tuple(self.counts(position)))))
+
+    def counts(self, position: int) -> list[int]:
+        """How many samples of each source come before `position`."""
+        segment = self._segment(position)
+        offset = position - segment.start
+        rest = offset % _BLOCK if self.by == "chance" else 0
+        own = quotas(segment.weights).counts(offset - rest)
+        if rest:
+            for source, before, places in self._drawn(segment, offset - rest):
+                own[source] = before + int(np.searchsorted(places, rest))
+        return [count + more for count, more in zip(segment.counts, own, strict=True)]
+
+    def shared_out(self, start: int, stop: int) -> Iterator[Share]:
+        """The positions [start, stop), by source; of each segment by itself."""
+        begin = start
+        while start < stop:
+            segment = self._segment(start)
+            following = self._after(segment)
+            upto = stop if following is None else min(stop, following)
+            for source, before, places in self._within(segment, start - segment.start, upto - segment.start):
+                if places.size:
+                    yield Share(source, segment.counts[source] + before, places + (start - begin))
+            start = upto
+
+    def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """The sources of positions [start, stop), and how many samples each of them had before."""
+        return assigned(list(self.shared_out(start, stop)), stop - start)
+
+    def first_after(self, source: int, count: int) -> int | None:
+        """The first position before which there were `count` samples of the source; None if there is none."""
+        last = [segment for segment in self.segments if segment.counts[source] < count][-1]
+        first, end = last.start, self._after(last) or ENDLESS
+        if self.counts(end)[source] < count:
+            return None
+        # Whole blocks first: a count between two of them takes a block's drawing.
+        blocks = range((end - first) // _BLOCK + 1)
+        block = bisect_left(blocks, count, key=lambda block: self.counts(first + block * _BLOCK)[source])
+        begin = first + max(block - 1, 0) * _BLOCK
+        rest = range(begin, min(begin + _BLOCK, end) + 1)
+        return rest[bisect_left(rest, count, key=lambda position: self.counts(position)[source])]
+
+    def _segment(self, position: int) -> Segment:
+        return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
+
+    def _after(self, segment: Segment) -> int | None:
+        """Where the next segment begins."""
+        place = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
+        return self.segments[place].start if place < len(self.segments) else None
+
+    def _within(self, segment: Segment, start: int, stop: int) -> list[Share]:
+        """The same of positions that are counted from the segment's beginning."""
+        if self.by == "quota":
+            return quotas(segment.weights).shared_out(start, stop)
+        shares = []
+        for block in range(start // _BLOCK * _BLOCK, stop, _BLOCK):
+            low, high = max(start - block, 0), min(stop - block, _BLOCK)
+            for source, before, places in self._drawn(segment, block):
+                first, last = np.searchsorted(places, (low, high)).tolist()
+                shares.append(Share(source, before + first, places[first:last] + (block - start)))
+        return shares
+
+    def _drawn(self, segment: Segment, start: int) -> list[Share]:
+        """One block, in which sources have the quotas of the block but come in an order that was drawn."""
+        size = np.arange(_BLOCK, dtype=np.int64)
+        places = Permutation(_BLOCK, derive(_CHANCE_KEY, self.seed, segment.start + start))(size)
+        shares = quotas(segment.weights).shared_out(start, start + _BLOCK)
+        return [Share(source, before, np.sort(places[given])) for source, before, given in shares]
+
+
+class MixedIndices(Sequence[int]):
+    """Dataset indices, as Python ints, and what need not be found out again: of which source, and which one there."""
+
+    __slots__ = ("_indices", "own", "sources")
+
+    def __init__(self, indices: Positions, sources: Positions, own: Positions) -> None:
+        self._indices, self.sources, self.own = indices, sources, own
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._indices[place].tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._indices.tolist())
+
+
+class Mixed:
+    """The order of a stretch of the stream: dataset indices, where the dataset is the sources one after the other.
+
+    Args:
+        stream: Which sample of which source comes where.
+        names: Of the sources, which the orders of their epochs follow from: they stay if other sources come and go.
+        lengths: Of the sources.
+        first: The stream's position that is this order's first.
+        positions: How many there are.
+        shuffle: As in a plan, but within each source: of its own epoch, True for all samples, or an int window.
+        seed: Any int.
+    """
+
+    __slots__ = ("_begins", "_epochs", "_first", "_keys", "_last", "_lengths", "_positions", "_shuffle", "_stream")
+
+    def __init__(
+        self,
+        stream: Stream,
+        names: tuple[str, ...],
+        lengths: tuple[int, ...],
+        *,
+        first: int,
+        positions: int,
+        shuffle: bool | int,
+        seed: int,
+    ) -> None:
+        self._stream, self._lengths, self._shuffle = stream, lengths, shuffle
+        self._first, self._positions = first, positions
+        self._keys = [derive(_SOURCE_KEY, seed, int.from_bytes(name.encode(), "big"), len(name)) for name in names]
+        self._begins = [0, *accumulate(lengths)]
+        self._epochs: dict[int, tuple[int, Order]] = {}  # of each source, the order of its latest epoch
+        self._last: tuple[int, tuple[Positions, Positions, Positions]] | None = None
+
+    def indices(self, start: int, stop: int) -> MixedIndices:
+        if not 0 <= start <= stop <= self._positions:
+            raise ValueError(f"positions {start} to {stop} are not within an epoch of {self._positions}")
+        start, stop = start + self._first, stop + self._first
+        number, first = divmod(start, _BUFFER)
+        last = first + stop - start
+        if last <= _BUFFER:
+            return MixedIndices(*(array[first:last] for array in self._buffer(number)))
+        return MixedIndices(*self._found(start, stop))
+
+    def at(self, positions: Positions) -> Positions:
+        return np.array([self.indices(position, position + 1)[0] for position in positions.tolist()], dtype=np.int64)
+
+    def _buffer(self, number: int) -> tuple[Positions, Positions, Positions]:
+        # One attribute, replaced as a whole: threads may share an order.
+        last = self._last
+        if last is None or last[0] != number:
+            begin = number * _BUFFER
+            last = self._last = (number, self._found(begin, begin + _BUFFER))
+        return last[1]
+
+    def _found(self, start: int, stop: int) -> tuple[Positions, Positions, Positions]:
+        """Of these positions of the stream: indices, sources, and numbers within the sources."""
+        found, sources, own = (np.empty(stop - start, dtype=np.int64) for _ in range(3))
+        for source, before, places in self._stream.shared_out(start, stop):
+            samples = self._samples(source, before, before + places.size)
+            sources[places], own[places] = source, samples
+            found[places] = samples + self._begins[source]
+        return found, sources, own
+
+    def _samples(self, source: int, start: int, stop: int) -> Positions:
+        """The samples that are the source's own positions [start, stop), through however many epochs of its own."""
+        length = self._lengths[source]
+        if self._shuffle is False or length == 1:
+            own = np.arange(start, stop, dtype=np.int64)
+            return own % length if start // length != (stop - 1) // length else own - start // length * length
+        parts = []
+        while start < stop:
+            epoch, place = divmod(start, length)
+            upto = min(stop, (epoch + 1) * length)
+            order = self._order(source, epoch)
+            parts.append(order.at(np.arange(place, place + upto - start, dtype=np.int64)))
+            start = upto
+        return np.concatenate(parts)
+
+    def _order(self, source: int, epoch: int) -> Order:
+        known = self._epochs.get(source)
+        if known is None or known[0] != epoch:
+            length, key = self._lengths[source], derive(self._keys[source], epoch)
+            if self._shuffle is True:
+                order: Order = Shuffled(length, key)
+            else:
+                order = Nearby(length, self._shuffle, key) if self._shuffle else Sequential(length)
+            known = self._epochs[source] = (epoch, order)
+        return known[1]
