@@ -66,6 +66,11 @@ def from_state(state: object, plan: Plan | Numbering) -> Cursor:
     return _settled(cursor, plan)
 
 
+def identity(plan: Plan | Numbering) -> dict[str, Any]:
+    """All that must be the same when a run goes on, by name, for those who have a state of their own."""
+    return {**_UNWRITTEN, **_fingerprint(plan)}
+
+
 def _with_shards(plan: Plan | Numbering, shards: int) -> Plan | Numbering:
     if isinstance(plan, Numbering):
         return plan if shards == 1 else _damaged(f"its shards are {shards}, and a stream has one")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from stoker.plan import Plan
+from stoker.plan import Batch, Plan
 from stoker.plan.groups import Groups, Share
 from stoker.plan.permutation import Positions
 from stoker.sources import Seeded
 from stoker.sources.chunks import Chunks, Reading
+from stoker.workers import Skipped
 
 if TYPE_CHECKING:
     from stoker.sources.files.listing import Listing
@@ -113,6 +114,27 @@ class Epochs:
             self._listed, self._parts, self._counted, self._known = listing, None, None, nothing
 
         return take_on
+
+    def count(self, epoch: int) -> int:
+        """See ``Places.count``."""
+        return len(self[epoch].shares)
+
+    def name(self, epoch: int, place: int) -> str:
+        """See ``Places.name``."""
+        return self[epoch].name(place)
+
+    def seed(self, epoch: int, place: int) -> int:
+        """See ``Places.seed``."""
+        return self[epoch].seed_at(place)
+
+    def batch(self, epoch: int, place: int) -> Batch:
+        """See ``Places.batch``."""
+        return Batch(epoch, place, place + 1, place)
+
+    def lost(self, epoch: int, place: int, skipped: Sequence[Skipped]) -> tuple[Skipped, ...]:
+        """See ``Places.lost``: all parts of the group."""
+        parts = self[epoch].parts_at(place)
+        return tuple(Skipped(part.number, f"{part}: {one.error}", one.traceback) for one in skipped for part in parts)
 
     def batches(self, number: int) -> int:
         """Batches in that epoch of this shard, if all files can be read."""

@@ -42,7 +42,7 @@ def to_state(cursor: ChunkCursor, chunks: Chunks, plan: Plan, epoch: Epoch | Non
         "partly": [list(one) for one in cursor.partly],
         "waiting": [list(one) for one in cursor.waiting],
     }
-    return {**state, "check": _check(state)}
+    return {**state, "check": check_sum(state)}
 
 
 def from_state(state: object, chunks: Chunks, plan: Plan, epoch: Callable[[int], Epoch]) -> ChunkCursor:
@@ -57,16 +57,17 @@ def from_state(state: object, chunks: Chunks, plan: Plan, epoch: Callable[[int],
     if is_count(version) and version not in (_VERSION, _OF_WHOLE_FILES):
         raise StateError(f"the state has format {version} and this Stoker reads format {_VERSION} and those before it")
     where = checked_form(state, _KEYS - {"parts"} if version == _OF_WHOLE_FILES else _KEYS)
-    if state["check"] != _check(state):
+    if state["check"] != check_sum(state):
         damaged("its check is not that of its contents")
-    _check_plan(state["plan"], _fingerprint(chunks, plan))
+    check_plan(state["plan"], _fingerprint(chunks, plan))
     if where.is_within:
         _check_same(state, list(plan.shard), epoch(where.epoch))
     check_within(where, epoch(where.epoch) if where.is_within else None, chunks, plan)
     return where
 
 
-def _check_plan(found: dict[str, Any], ours: dict[str, Any]) -> None:
+def check_plan(found: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Whether a state was saved with our plan. Else ``StateError``."""
     found = {**_UNWRITTEN, **found}
     check_keys("its plan", found, ours.keys())
     for name, value in ours.items():
@@ -124,6 +125,7 @@ def _fingerprint(chunks: Chunks, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _check(state: dict[str, Any]) -> int:
+def check_sum(state: dict[str, Any]) -> int:
+    """Of all of it but the check itself."""
     rest = {key: value for key, value in state.items() if key != "check"}
     return crc32(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
