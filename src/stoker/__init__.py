@@ -12,7 +12,7 @@ if _TYPE_CHECKING:
 with _shadows_explained():
     from stoker.batches import collate, convert, fetch, map_leaves
     from stoker.bridges import InFlight
-    from stoker.collation import pad
+    from stoker.collation import Pack, pad
     from stoker.display import Display
     from stoker.errors import (
         BugError,
@@ -73,6 +73,7 @@ __all__ = [
     "InFlight",
     "Inline",
     "Loader",
+    "Pack",
     "Processes",
     "Processors",
     "Ray",
