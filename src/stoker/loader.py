@@ -187,7 +187,7 @@ class Loader(Generic[B]):
             from stoker.chunk_session import chunk_session  # when used: files are a quarter of importing stoker
 
             check_chunked(dataset, plan, cache, rotation)
-            self._session = chunk_session(dataset, plan, collate, init, settings)
+            self._session = chunk_session(dataset, plan, collate, init, settings, pack)
         else:
             self._session = indexed_session(source, plan, collate, init, keeping, settings, pack)
         self._shard = OwnShard(shard, self._session, self._chunks, packs_evenly=pack is not None and even_shards)

@@ -40,8 +40,11 @@ def checked_form(state: dict[Any, Any], keys: Set[str], kind: str = "stoker_chun
     return where
 
 
-def check_within(where: ChunkCursor, epoch: Epoch | None, chunks: Chunks, plan: Plan) -> None:
-    """Whether a consumer can have been there in that epoch; None: at its beginning. Else ``StateError``."""
+def check_within(where: ChunkCursor, epoch: Epoch | None, chunks: Chunks, plan: Plan, *, packs: bool) -> None:
+    """Whether a consumer can have been there in that epoch; None: at its beginning. Else ``StateError``.
+
+    ``packs``: batches are of rows, of which a group may have any number.
+    """
     if epoch is None:
         if where.left_out:
             damaged(f"it has left out {where.left_out} parts of files before the first")
@@ -54,7 +57,12 @@ def check_within(where: ChunkCursor, epoch: Epoch | None, chunks: Chunks, plan: 
     size = plan.batch_size or 1
     for place, handed in where.partly:
         share = epoch.shares[place]
-        if share.stop is not None and handed and handed >= (share.stop - share.start - share.lead) // size:
+        if (
+            share.stop is not None
+            and not packs
+            and handed
+            and handed >= (share.stop - share.start - share.lead) // size
+        ):
             damaged(f"it has taken {handed} batches of place {place}, where there are no more")
 
 

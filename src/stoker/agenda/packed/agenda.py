@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from stoker.agenda.agenda import ROWS_UNCOUNTED
 from stoker.agenda.packed.progress import PackedProgress
 from stoker.agenda.packed.units import PackedUnits
 from stoker.agenda.packed.windows import Windows
 from stoker.collation import Pack
 from stoker.plan import Plan
 from stoker.sources import IndexedSource
-
-NO_LENGTH = (
-    "the number of batches is not known with pack=, as it depends on the lengths of all samples: count the batches as "
-    "they come, or train for a number of steps"
-)
 
 
 class PackedAgenda:
@@ -62,7 +58,7 @@ class PackedAgenda:
         self.is_counted = True
 
     def __len__(self) -> int:
-        raise TypeError(NO_LENGTH)
+        raise TypeError(ROWS_UNCOUNTED)
 
     def seek(self) -> None:
         self.units.sought = self.progress.cursor
