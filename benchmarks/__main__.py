@@ -24,6 +24,7 @@ from benchmarks import (
     figures,
     form_plot,
     machine,
+    packing_comparisons,
     plot,
     ray_figures,
 )
@@ -33,6 +34,7 @@ from benchmarks.comparisons import COMPARISONS
 from benchmarks.datasets import write_tokens
 from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
+from benchmarks.packing_comparisons import PACKING_COMPARISONS
 from benchmarks.ray_comparisons import RAY_COMPARISONS
 from benchmarks.report import Report
 from benchmarks.results import WorkloadResult
@@ -50,7 +52,7 @@ _FORMS, _FORM_LENGTH = "forms", 0.2  # and the forms of samples, with their roun
 _DROP_IN, _DROP_IN_LENGTH = "drop_in", 0.4  # and those of the drop-in for torch's DataLoader
 _RAY = "ray"  # and all that is about workers on Ray
 _AUTO = "auto"  # and all that is about workers="auto"
-_RACES = COMPARISONS | CHUNK_COMPARISONS
+_RACES = COMPARISONS | CHUNK_COMPARISONS | PACKING_COMPARISONS
 _QUICK_GIGABYTES = 0.05
 
 
@@ -156,6 +158,8 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from cache_figures.groups()
     if STREAMED["jsonl"].name in options.only:
         yield from chunk_figures.memory_groups(options.gigabytes)
+    if packing_comparisons.NAME in options.only:
+        yield from packing_comparisons.groups()
     if _REMOTE in options.only:
         yield from chunk_figures.remote_groups()
     if _RAY in options.only:
