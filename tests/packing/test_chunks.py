@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_read_is_left_out(folder):
 
 def test_a_sample_that_cannot_be_packed_is_an_error_that_names_its_files(folder):
     (folder / "007.jsonl").write_text('{"input_ids": [[1], [2]]}\n')
-    with loader(folder) as packed, pytest.raises(stoker.CollateError, match="is no sequence of numbers") as caught:
+    with loader(folder) as packed, pytest.raises(stoker.CollateError, match="and no sequence of numbers") as caught:
         list(packed)
     assert any("007.jsonl" in note for note in caught.value.__notes__)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections import Counter
 
 import numpy as np
@@ -38,7 +40,7 @@ def test_a_sample_that_cannot_be_packed_is_an_error_with_its_index_and_window(wo
     data = [np.arange(3)] * 20 + [np.ones((2, 2))] + [np.arange(3)] * 20
     with loader(data, shuffle=False, workers=workers) as packed, pytest.raises(stoker.CollateError) as caught:
         list(packed)
-    assert "the value of sample 20 is no sequence of numbers, but has shape (2, 2)" in str(caught.value)
+    assert "the value of sample 20 is a ndarray of shape (2, 2)" in str(caught.value)
     assert any("window 1 of epoch 0" in note for note in caught.value.__notes__)
 
 
@@ -63,6 +65,17 @@ def test_after_an_error_the_next_window_comes():
     assert tokens_of(found) == all_tokens(
         data, [i for window in whole for i in range(16 * window, min(16 * window + 16, 100))]
     )
+
+
+def test_a_sample_that_kills_its_worker_is_found_in_its_window_and_left_out():
+    class Deadly(Documents):
+        def __getitem__(self, index):
+            if index == 37:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().__getitem__(index)
+
+    with loader(Deadly(), workers=stoker.Processes(2), on_error="skip", max_deaths=1) as packed:
+        assert tokens_of(list(packed)) == all_tokens(Documents(), [index for index in range(100) if index != 37])
 
 
 @pytest.mark.parametrize("workers", [0, stoker.Threads(2)])

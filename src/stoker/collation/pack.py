@@ -188,7 +188,7 @@ def _sequences(values: list[Any], path: str, indices: Sequence[int]) -> tuple[li
     else:
         arrays = list(map(_as_array, values))
     if {array.ndim for array in arrays} != {1} or any(kind not in _NUMBERS for kind in _kinds(arrays)):
-        _refuse(arrays, path, indices)
+        _refuse(values, arrays, path, indices)
     if any_masked(values):
         raise CollateError(f"{path} is a masked array, which cannot be packed: give the mask under a key of its own")
     return arrays, tensor
@@ -198,13 +198,13 @@ def _kinds(arrays: list[Array]) -> set[str]:
     return {dtype.kind for dtype in {array.dtype for array in arrays}}
 
 
-def _refuse(arrays: list[Array], path: str, indices: Sequence[int]) -> None:
+def _refuse(values: list[Any], arrays: list[Array], path: str, indices: Sequence[int]) -> None:
     """If one of them is no sequence of numbers. What is empty may be of any type."""
-    for array, index in zip(arrays, indices, strict=True):
+    for value, array, index in zip(values, arrays, indices, strict=True):
         if array.ndim != 1 or (array.dtype.kind not in _NUMBERS and len(array)):
             raise CollateError(
-                f"{path} of sample {index} is no sequence of numbers, but has shape {array.shape} and type "
-                f"{array.dtype}: give arrays, lists or tensors of one dimension to pack"
+                f"{path} of sample {index} is a {type(value).__name__} of shape {array.shape} and type {array.dtype}, "
+                f"and no sequence of numbers: give arrays, lists or tensors of one dimension to pack"
             )
 
 

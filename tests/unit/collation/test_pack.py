@@ -98,11 +98,11 @@ def test_tensors_stay_tensors():
 @pytest.mark.parametrize(
     ("samples", "pack", "message"),
     [
-        ([[1], np.ones((2, 2))], Pack(4), r"the value of sample 8 .* shape \(2, 2\)"),
-        ([[1], 3], Pack(4), r"sample 8 is no sequence of numbers, but has shape \(\)"),
-        (["abc"], Pack(4), "sample 7 is no sequence"),
-        ([["a", "b"]], Pack(4), "sample 7 is no sequence of numbers, .* type <U1"),
-        ([[[1], [2, 3]]], Pack(4), "sample 7 is no sequence"),
+        ([[1], np.ones((2, 2))], Pack(4), r"the value of sample 8 is a ndarray of shape \(2, 2\)"),
+        ([[1], 3], Pack(4), r"sample 8 is a int of shape \(\) .*, and no sequence of numbers"),
+        (["abc"], Pack(4), "sample 7 is a str of shape"),
+        ([["a", "b"]], Pack(4), "sample 7 is a list of .* type <U1, and no sequence of numbers"),
+        ([[[1], [2, 3]]], Pack(4), "sample 7 is a list of"),
         ([[1], {"ids": [1]}], Pack(4), r"sample 8 is a dict with the keys 'ids': pass Pack\(..., keys=...\)"),
         ([{"ids": [1]}, [1]], Pack(4, keys="ids"), r"sample 8 is a list and no dict: leave Pack\(keys=...\) out"),
         ([{"ids": [1]}, {"x": 1}], Pack(4, keys="ids"), "sample 8 has no key 'ids', only 'x'"),
