@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stoker.batches import collate as default_collate
 from stoker.collation import Pack
 from stoker.observe import ErrorPolicy
-from stoker.plan import MAX_EPOCH, Plan
+from stoker.plan import MAX_EPOCH, BucketOrder, Plan
 from stoker.sources import is_chunks
 from stoker.workers import Workers
 
@@ -217,6 +217,8 @@ def check_packed(pack: Any, dataset: Any, plan: Plan, collate: Any, rotation: An
         raise ValueError("rotation= with pack=: the uses of a sample would be packed together; pass cache= instead")
     if is_chunks(dataset) and not dataset.across_chunks:
         raise ValueError("pack= with Chunks(..., across_chunks=False): rows and batches have samples of several files")
+    if isinstance(plan.order, BucketOrder):
+        raise ValueError("order=Buckets(...) with pack=: rows of one length need no batches of like samples; pass one")
     check_packed_shard(plan.shard, plan.even_shards)
 
 

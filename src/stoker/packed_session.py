@@ -45,6 +45,7 @@ def packed_session(
             keeping.opener(*ahead),
             init,
             replaces=policy.replaces,
+            retry=settings.retry,
             pack=work,
         ),
         settings=settings,

@@ -35,6 +35,23 @@ def test_nobody_knows_the_number_of_batches_and_list_and_bars_do_without():
         assert list(packed)
 
 
+def test_batches_are_not_numbered_so_that_nobody_can_go_to_one_or_ask_what_is_in_it():
+    with loader() as packed:
+        for ask in (lambda: packed.seek(0, 1), lambda: packed.skip(1), lambda: packed.indices(0, 1)):
+            with pytest.raises(ValueError, match=r"\(\) of a loader with pack=: which samples are in a batch"):
+                ask()
+
+
+@pytest.mark.parametrize("workers", [0, stoker.Threads(2)])
+def test_a_sample_that_is_replaced_leaves_its_window_as_full_as_it_was(workers):
+    with loader(Failing(), on_error="replace", workers=workers) as packed:
+        found = tokens_of(list(packed))
+        assert packed.stats().replaced >= 10  # those that were to take a place may fail as well
+    good = all_tokens(Documents(), [index for index in range(100) if index % 10 != 3])
+    assert good < found
+    assert found.keys() == good.keys()
+
+
 @pytest.mark.parametrize("workers", [0, stoker.Threads(2)])
 def test_a_sample_that_cannot_be_packed_is_an_error_with_its_index_and_window(workers):
     data = [np.arange(3)] * 20 + [np.ones((2, 2))] + [np.arange(3)] * 20

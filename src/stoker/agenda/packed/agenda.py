@@ -9,6 +9,7 @@ A window's last rows, too few for a batch, wait for the first ones of the next w
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from stoker.agenda.agenda import ROWS_UNCOUNTED
 from stoker.agenda.packed.progress import PackedProgress
@@ -37,7 +38,9 @@ class PackedAgenda:
 
     @property
     def plan(self) -> Plan:
-        return self._windows.plan
+        """What workers work by: they do not have an order that is asked for."""
+        plan = self._windows.plan
+        return plan if self.units.order is None else dataclasses.replace(plan, order=None)
 
     @property
     def shard(self) -> tuple[int, int]:
@@ -72,8 +75,12 @@ class PackedAgenda:
         self.set_length(length)
         return True
 
-    def look(self) -> None:
-        return None
+    def look(self) -> Callable[[], None] | None:
+        order, epoch = self.units.order, self.progress.epoch
+        if order is None:
+            return None
+        order.given(epoch)  # now: while the engine runs, no code of the user's is to be called
+        return None if self.units.sought.epoch == epoch else lambda: None  # there is nothing yet of this epoch
 
     def close(self) -> None:
         pass
