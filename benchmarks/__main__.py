@@ -25,6 +25,7 @@ from benchmarks import (
     form_plot,
     machine,
     mixture_figures,
+    packing_comparisons,
     plot,
     ray_figures,
 )
@@ -35,6 +36,7 @@ from benchmarks.datasets import write_tokens
 from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
 from benchmarks.mixture_comparisons import MIXTURE_COMPARISONS
+from benchmarks.packing_comparisons import PACKING_COMPARISONS
 from benchmarks.ray_comparisons import RAY_COMPARISONS
 from benchmarks.report import Report
 from benchmarks.results import WorkloadResult
@@ -53,7 +55,7 @@ _DROP_IN, _DROP_IN_LENGTH = "drop_in", 0.4  # and those of the drop-in for torch
 _RAY = "ray"  # and all that is about workers on Ray
 _AUTO = "auto"  # and all that is about workers="auto"
 _MIXTURES = "mixtures"  # and all that is about mixtures of sources
-_RACES = COMPARISONS | CHUNK_COMPARISONS
+_RACES = COMPARISONS | CHUNK_COMPARISONS | PACKING_COMPARISONS
 _QUICK_GIGABYTES = 0.05
 
 
@@ -162,6 +164,8 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from cache_figures.groups()
     if STREAMED["jsonl"].name in options.only:
         yield from chunk_figures.memory_groups(options.gigabytes)
+    if packing_comparisons.NAME in options.only:
+        yield from packing_comparisons.groups()
     if _REMOTE in options.only:
         yield from chunk_figures.remote_groups()
     if _RAY in options.only:

@@ -28,11 +28,12 @@ from benchmarks.drop_in import DROP_INS
 from benchmarks.forms import FORMS
 from benchmarks.mixture_comparisons import MIXTURE_WORKLOADS
 from benchmarks.neutral.payloads import TRANSPORTS
+from benchmarks.packing_comparisons import PACKING_WORKLOADS
 from benchmarks.ray_comparisons import RAY_WORKLOADS
 from benchmarks.results import Round
 from benchmarks.workloads import ALL as OTHERS
 
-ALL = OTHERS | FORMS | DROP_INS | RAY_WORKLOADS | TRANSPORTS | AUTO_WORKLOADS | MIXTURE_WORKLOADS
+ALL = OTHERS | FORMS | DROP_INS | RAY_WORKLOADS | TRANSPORTS | AUTO_WORKLOADS | MIXTURE_WORKLOADS | PACKING_WORKLOADS
 _CLOSE_S = 1.0  # some loaders never come back from being closed midway
 
 

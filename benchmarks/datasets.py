@@ -49,6 +49,22 @@ class Pool:
         return row
 
 
+class Documents:
+    """`length` sequences of token ids, of log-normal lengths up to a row, that are a few arrays in memory."""
+
+    def __init__(self, length: int, pool: int = 8192) -> None:
+        random = np.random.default_rng(0)
+        lengths = random.lognormal(np.log(400), 1.0, pool).astype(int).clip(1, _WINDOW)
+        self.length = length
+        self.documents = [random.integers(1, 50_000, size, dtype=np.int32) for size in lengths.tolist()]
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> Array:
+        return self.documents[index % len(self.documents)]
+
+
 class Gather:
     """Rows of an array in memory, fetched a batch at a time as torch's `__getitems__` asks: a list of samples."""
 

@@ -48,10 +48,16 @@ SPDL_SMALL_POOL, STREAM_OF_PAYLOADS, ONE_COPY = "SPDL, small pool", "Stoker, str
 AUTO, ONE_PROCESS, TWO_PROCESSES, MANY_PROCESSES = '"auto"', "1 process", "2 processes", "32 processes"
 TWO_THREADS, MANY_THREADS = "2 threads", "32 threads"
 
+# Sequences that are packed into rows.
+PACKING_STOKER, PACKING_FIRST, PACKING_BEST = "Stoker, packing", "Grain, first fit", "Grain, best fit"
+PACKING_TORCH = "torch's IterableDataset, packing"
+
 CHUNK_FOLDER = "chunks"  # in the scratch folder
 _ENDLESS = 10**9  # batches: their warm-up ends by the clock
 
-Unit = Literal["GB/s", "samples/s", "batches/s"]
+_TOKEN_BYTES = 4
+
+Unit = Literal["GB/s", "samples/s", "batches/s", "tokens/s"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,8 @@ class Workload:
         """How much of the workload's unit one batch is."""
         if self.unit == "GB/s":
             return self.batch_bytes / 1e9
+        if self.unit == "tokens/s":
+            return self.batch_bytes / _TOKEN_BYTES
         return float(self.batch_size) if self.unit == "samples/s" else 1.0
 
 

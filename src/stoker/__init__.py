@@ -12,7 +12,7 @@ if _TYPE_CHECKING:
 with _shadows_explained():
     from stoker.batches import collate, convert, fetch, map_leaves
     from stoker.bridges import InFlight
-    from stoker.collation import pad
+    from stoker.collation import Pack, pad
     from stoker.display import Display
     from stoker.errors import (
         BugError,
@@ -74,6 +74,7 @@ __all__ = [
     "Inline",
     "Loader",
     "Mix",
+    "Pack",
     "Processes",
     "Processors",
     "Ray",

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stoker.batches import collate as default_collate
+from stoker.collation import Pack
 from stoker.observe import ErrorPolicy
-from stoker.plan import MAX_EPOCH, Plan
+from stoker.plan import MAX_EPOCH, BucketOrder, Plan
 from stoker.sources import is_chunks
 from stoker.workers import Workers
 
@@ -219,8 +220,42 @@ def check_chunked(chunks: Chunks, plan: Plan, cache: Any, rotation: Any) -> None
     check_chunked_shard(chunks, plan.shard)
 
 
-def check_has_index(method: str, chunks: Chunks | None) -> None:
-    """What goes by the indices of samples."""
+def check_packed(pack: Any, dataset: Any, plan: Plan, collate: Any, rotation: Any) -> None:
+    """What a loader that packs cannot do."""
+    if pack is None:
+        return
+    if not isinstance(pack, Pack):
+        raise TypeError(f"pack={pack!r}: pass stoker.Pack(length), with the number of tokens in a row")
+    if collate is not None:
+        raise ValueError(
+            "collate= with pack=: a batch is made of packed rows, and no function gets its samples. Pass to=function "
+            "for what is to be done with each batch"
+        )
+    if rotation is not None:
+        raise ValueError("rotation= with pack=: the uses of a sample would be packed together; pass cache= instead")
+    if is_chunks(dataset) and not dataset.across_chunks:
+        raise ValueError("pack= with Chunks(..., across_chunks=False): rows and batches have samples of several files")
+    if isinstance(plan.order, BucketOrder):
+        raise ValueError("order=Buckets(...) with pack=: rows of one length need no batches of like samples; pass one")
+    check_packed_shard(plan.shard, plan.even_shards)
+
+
+def check_packed_shard(shard: tuple[int, int], even_shards: bool) -> None:
+    if shard[1] > 1 and even_shards:
+        raise ValueError(
+            f"shard={shard!r} with pack=: how many rows a shard has depends on the lengths of its samples, so shards "
+            f"have different numbers of batches. Pass even_shards=False, and let all processes train for the same "
+            f"number of steps"
+        )
+
+
+def check_has_index(method: str, chunks: Chunks | None, pack: Pack | None) -> None:
+    """What goes by the indices of samples, and numbers of batches."""
+    if pack is not None:
+        raise ValueError(
+            f"{method}() of a loader with pack=: which samples are in a batch is known only when those before it were "
+            f"packed. Use set_epoch(), or load_state_dict() with a state that was saved there"
+        )
     if chunks is not None:
         raise ValueError(
             f"{method}() of a loader of Chunks: their samples have no indices, and how many batches a file has is "

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stoker.agenda import IndexedAgenda
+from stoker.collation import Pack
 from stoker.observe import Failures, Reference, Setup
 from stoker.plan import Plan
 from stoker.session import Session
@@ -23,8 +24,13 @@ def indexed_session(
     init: Callable[[], object] | None,
     keeping: Keeping,
     settings: Settings,
+    pack: Pack | None = None,
 ) -> Session:
     """``keeping``: where samples are kept, if anywhere."""
+    if pack is not None:
+        from stoker.packed_session import packed_session  # when used: with what cuts batches, also those of files
+
+        return packed_session(source, plan, pack, init, keeping, settings)
     dataset, policy, ahead = source.dataset, settings.policy, (settings.ahead, settings.usually_ahead)
     reference = None
     if policy.file is not None:

@@ -12,6 +12,7 @@ from stoker.arguments import (
     answers_unknown_names,
     check_chunked,
     check_has_index,
+    check_packed,
     check_replacing,
     check_rotation,
     checked_after,
@@ -23,6 +24,7 @@ from stoker.arguments import (
     named,
 )
 from stoker.bridges import Framework
+from stoker.collation import Pack
 from stoker.indexed_session import indexed_session
 from stoker.iteration import Iteration, Pass, Passes
 from stoker.observe import ErrorPolicy, OnError, Stats, Trace
@@ -73,6 +75,8 @@ class Loader(Generic[B]):
         prefetch: The number of batches that are made ahead, per worker.
         collate: A function that takes a list of samples and returns the batch. None: ``stoker.collate``, which stacks
             arrays.
+        pack: ``Pack(length, ...)``: packs sequences of different lengths into rows of one length, with segment ids and
+            positions; a batch is then ``batch_size`` rows.
         init: A function without arguments that is called once in each worker before the dataset is made or used, also
             in a worker that replaces another: it sets up what a worker does not inherit, such as module globals. With
             ``Threads`` it is called in each thread; inline, before the first batch. Its errors are raised.
@@ -131,6 +135,7 @@ class Loader(Generic[B]):
         workers: int | Literal["auto"] | Workers = 0,
         prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
+        pack: Pack | None = None,
         init: Callable[[], object] | None = None,
         cache: Cache | None = None,
         rotation: Rotation | None = None,
@@ -179,17 +184,18 @@ class Loader(Generic[B]):
             plan = replace(plan, order=mix.order(stride=plan.stride, seed=plan.seed))
         plan = with_order(plan, order, source, policy)
         collate, init = checked_collate(collate), checked_init(init)
+        check_packed(pack, dataset, plan, collate, rotation)
         self._about = f"{named(dataset if mix is None else mix)}, batch_size={batch_size}, shuffle={shuffle}"
-        self._passes = Passes()
+        self._pack, self._passes = pack, Passes()
         self._chunks: Chunks | None = dataset if source is None else None
         if source is None:
             from stoker.chunk_session import chunk_session  # when used: files are a quarter of importing stoker
 
             check_chunked(dataset, plan, cache, rotation)
-            self._session = chunk_session(dataset, plan, collate, init, settings)
+            self._session = chunk_session(dataset, plan, collate, init, settings, pack)
         else:
-            self._session = indexed_session(source, plan, collate, init, keeping, settings)
-        self._shard = OwnShard(shard, self._session, self._chunks)
+            self._session = indexed_session(source, plan, collate, init, keeping, settings, pack)
+        self._shard = OwnShard(shard, self._session, self._chunks, packs_evenly=pack is not None and even_shards)
         self._session.showing.title = f"Loader({self._about})"
         self._end_with_me()
 
@@ -256,7 +262,7 @@ class Loader(Generic[B]):
 
         Raises:
             IndexError: The epoch has no such step.
-            ValueError: The epoch or the step is not a whole number of 0 or more, or the dataset is ``Chunks``.
+            ValueError: The epoch or the step is not a whole number of 0 or more, or there is ``Chunks`` or ``pack``.
 
         Example:
             >>> import numpy as np, stoker
@@ -304,7 +310,7 @@ class Loader(Generic[B]):
 
         Raises:
             IndexError: The epoch has no such step.
-            ValueError: The epoch or the step is not a whole number of 0 or more, or the dataset is ``Chunks``.
+            ValueError: The epoch or the step is not a whole number of 0 or more, or there is ``Chunks`` or ``pack``.
 
         Example:
             >>> import numpy as np, stoker
@@ -312,7 +318,7 @@ class Loader(Generic[B]):
             [650, 364, 778, 987]
         """
         epoch, step = checked_epoch("indices", epoch), checked_step("indices", step)
-        check_has_index("indices", self._chunks)
+        check_has_index("indices", self._chunks, self._pack)
         self._shard.find()
         return self._session.indices(epoch, step)
 
@@ -428,7 +434,7 @@ class Loader(Generic[B]):
         self._end_with_me()
 
     def _prepare_to_move(self, name: str) -> None:
-        check_has_index(name, self._chunks)
+        check_has_index(name, self._chunks, self._pack)
         self._session.check_usable()
         self._shard.find()
 

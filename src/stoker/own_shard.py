@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from stoker.arguments import check_chunked_shard
+from stoker.arguments import check_chunked_shard, check_packed_shard
 from stoker.session import Session
 from stoker.shards import check_still, shard_of, warn_if_all_read_all
 
@@ -19,12 +19,18 @@ class OwnShard:
         given: (index, count), "auto" or None.
         session: Goes on as the shard that was found.
         chunks: The dataset, if it is one of files.
+        packs_evenly: Samples are packed, and all shards shall have the same number of batches.
     """
 
     def __init__(
-        self, given: tuple[int, int] | Literal["auto"] | None, session: Session, chunks: Chunks | None
+        self,
+        given: tuple[int, int] | Literal["auto"] | None,
+        session: Session,
+        chunks: Chunks | None,
+        *,
+        packs_evenly: bool,
     ) -> None:
-        self._given, self._session, self._chunks = given, session, chunks
+        self._given, self._session, self._chunks, self._packs_evenly = given, session, chunks, packs_evenly
         self._is_checked = False
 
     def find(self) -> None:
@@ -35,6 +41,8 @@ class OwnShard:
             if found != session.shard:
                 if self._chunks is not None:
                     check_chunked_shard(self._chunks, found)
+                if self._packs_evenly:
+                    check_packed_shard(found, even_shards=True)
                 session.set_shard(found)
 
     def check(self) -> None:

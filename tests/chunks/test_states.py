@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker import Chunks, Loader, StateError, Threads
-from stoker.agenda.chunks.state import _check
+from stoker.agenda.chunks.state import check_sum
 from tests.chunks.files import flat, numbers, write_chunks
 
 SIZES = [3, 5, 2, 6, 9]
@@ -98,7 +98,7 @@ def changed(state: dict, path: list[int], value) -> dict:
     at[key] = deep() if value == "deep" else value
     if key != "check":
         with contextlib.suppress(TypeError, ValueError, RecursionError):
-            state["check"] = _check(state)
+            state["check"] = check_sum(state)
     return state
 
 
@@ -146,7 +146,7 @@ def test_no_value_of_another_kind_is_accepted_or_comes_out_as_another_error(fold
         for value in values:
             for damaged in (state | {field: value}, {key: item for key, item in state.items() if key != field}):
                 try:
-                    damaged["check"] = damaged["check"] if field == "check" else _check(damaged)
+                    damaged["check"] = damaged["check"] if field == "check" else check_sum(damaged)
                 except (TypeError, ValueError, RecursionError):
                     pass
                 except KeyError:
@@ -165,7 +165,7 @@ def test_nor_in_the_plan(folder, states, name):
             continue
         damaged = state | {"plan": state["plan"] | {name: value}}
         with contextlib.suppress(ValueError, RecursionError):
-            damaged["check"] = _check(damaged)
+            damaged["check"] = check_sum(damaged)
         with make(folder, {}) as loader, pytest.raises(StateError):
             loader.load_state_dict(damaged)
 

@@ -9,6 +9,11 @@ from stoker.engine import Delivery, Units
 from stoker.interrupts import Hand
 from stoker.plan import Batch, Numbering, Plan
 
+ROWS_UNCOUNTED = (
+    "the number of batches is not known with pack=, as it depends on the lengths of all samples: count the batches as "
+    "they come, or train for a number of steps"
+)
+
 Take = Callable[[Hand[Delivery]], None]  # puts the next one into a hand that is empty; nothing if told to stop
 
 

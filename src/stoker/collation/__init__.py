@@ -5,6 +5,7 @@ Imports numpy and ``errors`` only; torch tensors are recognised without importin
 
 from stoker.collation.columns import Column, Objects
 from stoker.collation.default import collate
+from stoker.collation.pack import Pack
 from stoker.collation.pad import pad
 
-__all__ = ["Column", "Objects", "collate", "pad"]
+__all__ = ["Column", "Objects", "Pack", "collate", "pad"]

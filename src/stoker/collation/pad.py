@@ -73,7 +73,7 @@ def _fill(arrays: list[Array], value: Any, multiple_of: int, path: str, indices:
     dtype = arrays[0].dtype
     if any(array.dtype != dtype for array in arrays):
         dtype = common_dtype(arrays, path, indices)
-    out = np.full((len(arrays), *longest), _filler(value, dtype, path, tensor), dtype)
+    out = np.full((len(arrays), *longest), filler(value, dtype, path, tensor), dtype)
     if dims[0] == 1:
         for row, array in zip(out, arrays, strict=True):
             row[: len(array)] = array
@@ -84,7 +84,7 @@ def _fill(arrays: list[Array], value: Any, multiple_of: int, path: str, indices:
     return out
 
 
-def _filler(value: Any, dtype: np.dtype[Any], path: str, tensor: str) -> Any:
+def filler(value: Any, dtype: np.dtype[Any], path: str, tensor: str) -> Any:
     """The value as it lies in the array, which for bfloat16 is an array of raw integers.
 
     Raises:
@@ -95,9 +95,9 @@ def _filler(value: Any, dtype: np.dtype[Any], path: str, tensor: str) -> Any:
         if raw is not None:
             return raw
         with np.errstate(all="ignore"):
-            filler = np.array(value).astype(dtype)[()]
-        if _is_same(filler, value, dtype):
-            return filler
+            found = np.array(value).astype(dtype)[()]
+        if _is_same(found, value, dtype):
+            return found
     except (TypeError, ValueError, OverflowError, RuntimeError):
         pass
     kind = tensor or dtype

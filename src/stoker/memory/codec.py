@@ -28,6 +28,7 @@ from stoker.collation.columns import (
     Whole,
     is_plain,
 )
+from stoker.collation.packed_columns import PackedTokens, PositionIds, SegmentIds
 from stoker.collation.tensors import array_as_tensor, is_dense, is_tensor, laid_out, tensor_as_array
 from stoker.collation.tentative import Unfit
 from stoker.collation.tree import Shape, flatten, paths, unflatten
@@ -38,7 +39,7 @@ from stoker.memory.mapping import MappedFile
 from stoker.memory.rows import Dumped, cls_unless_plain_rows, cls_unless_rows, copied_rows
 from stoker.memory.slots import Slot
 
-_COLUMNS = {Pieces, Stack, Taken, TakenOfSeveral, TensorStack, Whole}
+_COLUMNS = {PackedTokens, Pieces, PositionIds, SegmentIds, Stack, Taken, TakenOfSeveral, TensorStack, Whole}
 _MANY = 256  # strings: fewer are as quickly pickled
 _LARGE = 2**14  # bytes, of a bytes object: a pickle would copy them twice more
 _PROTOCOL = 4  # of pickle. With 5, arrays in objects are read at two thirds of the speed where nothing is out of band.

@@ -4,7 +4,7 @@ Pure: no process, file or clock. May import numpy, the standard library and `sto
 """
 
 from stoker.plan.buckets import BucketOrder, Buckets
-from stoker.plan.chunk_cursor import ChunkCursor
+from stoker.plan.chunk_cursor import ChunkCursor, again
 from stoker.plan.cursor import Cursor
 from stoker.plan.given import Given
 from stoker.plan.mixture import Mixture, Recipe
@@ -17,7 +17,7 @@ from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
 from stoker.plan.sent import SentBatches
-from stoker.plan.state import STATE_VERSION, from_state, plan_of_state, to_state
+from stoker.plan.state import STATE_VERSION, from_state, identity, plan_of_state, to_state
 from stoker.plan.weighted import Weighted
 
 __all__ = [
@@ -44,9 +44,11 @@ __all__ = [
     "Sequential",
     "Shuffled",
     "Weighted",
+    "again",
     "batch_at",
     "derive",
     "from_state",
+    "identity",
     "passed_over",
     "plan_of_state",
     "replacements",

@@ -4,6 +4,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 
+def again(epoch: int) -> int:
+    """In place of an epoch: its units that are made once more, before all others, for loose samples that wait.
+
+    It is its own inverse, and negative for each epoch that there is.
+    """
+    return ~epoch
+
+
 class ChunkCursor(NamedTuple):
     """What has been delivered of groups of files, which is the whole checkpoint. A value: each step gives a new one.
 

@@ -86,6 +86,14 @@ def from_state(state: object, plan: Plan | Numbering) -> Cursor:
     return _settled(cursor, plan)
 
 
+def identity(plan: Plan, epoch: int | None) -> dict[str, Any]:
+    """All that must be the same when a run goes on, by name, for those who have a state of their own.
+
+    ``epoch``: The one that the consumer has taken something of; None if it is where one begins.
+    """
+    return {**_UNWRITTEN, **_fingerprint(plan, epoch)}
+
+
 def _with_shards(plan: Plan | Numbering, shards: int) -> Plan | Numbering:
     if isinstance(plan, Numbering):
         return plan if shards == 1 else _damaged(f"its shards are {shards}, and a stream has one")

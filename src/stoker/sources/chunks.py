@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from stoker.collation import Objects, collate
-from stoker.collation.columns import made
+from stoker.collation.columns import Columnar, made
 from stoker.counts import checked_count
 from stoker.errors import CollateError
 from stoker.interrupts import is_from_outside
 from stoker.plan.groups import sample_order
-from stoker.sources.files.columns import Columns, Pack, Samples, joined
+from stoker.sources.files.columns import Columns, Pack, Samples, joined, rows_of
 from stoker.sources.files.forms import Form, agreed, check_no_nulls, form_of
 from stoker.sources.files.open_files import OpenFiles
 from stoker.sources.files.opening import shown
@@ -35,6 +35,7 @@ from stoker.sources.group_table import (
     packed,
     table_of,
 )
+from stoker.sources.packed_rows import PackedRows, PackSamples
 from stoker.sources.retry import Call
 
 if TYPE_CHECKING:
@@ -229,12 +230,15 @@ class ReadGroup:
     leave_out: bool
     selection: Selection = _ALL
     files: OpenFiles = field(default_factory=lambda: OpenFiles(_OPEN_FILES))
+    pack: PackSamples | None = None
 
     retries_parts: ClassVar[bool] = True
 
-    def __call__(self, reading: Reading, call: Call | None = None) -> Group:
+    def __call__(self, reading: Reading, call: Call | None = None) -> Group | PackedRows:
         """``call``: by which each part is read; None: directly."""
         found, unread = self._read(reading, call)
+        if self.pack is not None:
+            return self._packed(joined([part for _, part in found]), reading, self.pack)._replace(unread=unread)
         form = self._form(found) if self._cuts_columns else {}
         samples = [part for _, part in found]
         if not self.across_chunks:
@@ -256,12 +260,22 @@ class ReadGroup:
         head, rest = _rows(samples, order[: reading.lead]), _rows(samples, left)
         return Group(head, sizes, self._made(batches), rest, None, 0, unread, form, is_collated)
 
+    def _packed(self, samples: Samples, reading: Reading, pack: PackSamples) -> PackedRows:
+        order = sample_order(len(samples), reading.key)[reading.start : reading.stop]
+        try:
+            return pack(_packable(samples, order), order.tolist())
+        except CollateError as error:
+            error.add_note(
+                f"stoker: it is the number of the sample among those of {', '.join(map(str, reading.parts))}"
+            )
+            raise
+
     def _hold(self, bounds: Iterable[int]) -> Hold:
         return as_texts if self.selection.keeps_nulls else partial(packed, bounds=bounds)
 
     @property
     def _cuts_columns(self) -> bool:
-        return self.collate is None and self.batch_size is not None
+        return self.collate is None and self.batch_size is not None and self.pack is None
 
     def _form(self, found: list[tuple[str, Samples]]) -> Form:
         """Of the columns of all files, which must agree; those that were gathered out of samples need not."""
@@ -369,6 +383,14 @@ def joined_rows(rows: Sequence[Row], *, as_columns: bool = False) -> Any:
         return made(collate(found))  # of samples that were gathered, and are not alike
     batch = made(table_of(found, slice(0, len(found)), as_texts if as_columns else Objects))
     return batch if as_columns else opened(batch)
+
+
+def _packable(samples: Samples, indices: Any) -> Sequence[Any]:
+    """Columns stay columns: of those that are not packed, no sample is made."""
+    if not isinstance(samples, Columns) or None in samples.columns:
+        return _rows(samples, indices)
+    taken = samples.take(indices)
+    return Columnar({key: rows_of(column, taken.gathered) for key, column in taken.columns.items()}, len(taken))
 
 
 def _rows(samples: Samples, indices: Any) -> list[Any]:

@@ -57,10 +57,14 @@ class Fetched(NamedTuple):
 
 @dataclass(frozen=True)
 class IndexedSource:
-    """A dataset, or a factory of one, that can be sent to workers; ``open`` gives the dataset there."""
+    """A dataset, or a factory of one, that can be sent to workers; ``open`` gives the dataset there.
+
+    ``unit``: what the samples that a worker makes together are called in messages.
+    """
 
     dataset: Any
     is_factory: bool
+    unit: str = "batch"
 
     @classmethod
     def of(cls, dataset: Any) -> IndexedSource:
@@ -105,7 +109,7 @@ class IndexedSource:
 
     def unit_name(self, epoch: int, nth: int) -> str:
         """What the nth unit of an epoch is called in messages."""
-        return f"batch {nth} of epoch {epoch}"
+        return f"{self.unit} {nth} of epoch {epoch}"
 
     def open(self, call: Call | None = None) -> Indexed:
         """``call``: by which its samples are read; None: directly."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from stoker.collation import collate
 from stoker.errors import add_note
-from stoker.plan import Batch, Mixture, Numbering, Plan, SentBatches
+from stoker.plan import Batch, Mixture, Numbering, Plan, SentBatches, again
 from stoker.sources import Fetched, Indexed, IndexedSource, IsInterrupt, ItemSource, Retry, SampleError, Work
 from stoker.sources.indexed import never_interrupted
 from stoker.stores import OpenStore, Store
@@ -40,6 +40,7 @@ class Job:
     replaces: bool = False  # samples that fail, with others, where errors are skipped
     retry: Retry | None = None  # of samples, items and parts of files
     seeds: bool = True  # for each unit anew; else the random generators are nobody's business but the user's
+    pack: Callable[[Sequence[Any], Sequence[int]], Any] | None = None  # in place of collating: gets the indices, too
 
 
 class Worker:
@@ -152,19 +153,20 @@ class Worker:
         self._writer.begin(request.slot)
         cpu = self._cpu_clock()
         results: list[Made | Failed] = []
+        epoch = request.run.epoch if request.run.epoch >= 0 else again(request.run.epoch)
         for place, start in enumerate(request.run.positions, 1):
             try:
                 dataset, plan = self.open(request.length)
                 dataset, told = dataset.on(request.item), self._by(plan, request.item)
                 self.place[0] = at_batch(request.ticket, place)
-                made = self._make(dataset, told, told.batch(request.run.epoch, start), request.left_out)
+                made = self._make(dataset, told, told.batch(epoch, start), request.left_out)
                 self._writer.keep(made.packed)
                 results.append(made)
             except BaseException as error:
                 if self._is_interrupt(error):
                     self.close()  # it may have come while a store was locked
                     raise
-                what = self._job.source.unit_name(request.run.epoch, start // self._job.plan.stride)
+                what = self._job.source.unit_name(epoch, start // self._job.plan.stride)
                 add_note(error, f"stoker: in worker {self.number}, {what}")
                 results.append(Failed(error))
         last = results[-1] if results else None
@@ -307,6 +309,8 @@ class Worker:
         if self._job.plan.batch_size is None:
             return samples[0]
         try:
+            if self._job.pack is not None:
+                return self._job.pack(samples, fetched.indices)
             if self._job.collate is None:
                 return collate(samples, fetched.indices)
             return self._job.collate(list(samples))

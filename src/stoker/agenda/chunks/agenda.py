@@ -12,9 +12,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stoker.agenda.agenda import ROWS_UNCOUNTED
 from stoker.agenda.chunks.epochs import Counts, Epochs
 from stoker.agenda.chunks.progress import ChunkProgress
 from stoker.agenda.chunks.units import ChunkUnits
+from stoker.collation import Pack
 from stoker.plan import Numbering, Plan
 from stoker.sources.chunks import Chunks
 from stoker.sources.files.open_files import OpenFiles
@@ -44,6 +46,7 @@ class ChunkAgenda:
         surveyor: Finds the parts of files, and counts their samples.
         files: That are kept open where the consumer reads them itself.
         to_arrow: Makes record batches of the columns, if that is wanted.
+        pack: How samples are packed into rows, if they are.
         ahead: Find out what comes next not only when the consumer waits for it.
     """
 
@@ -57,11 +60,12 @@ class ChunkAgenda:
         surveyor: Surveyor,
         files: OpenFiles,
         to_arrow: Callable[[Any], Any] | None,
+        pack: Pack | None,
         *,
         ahead: bool,
     ) -> None:
         self.plan = Numbering(batches.seed)
-        self.epochs = Epochs(chunks, batches, surveyor.parts, surveyor)
+        self.epochs = Epochs(chunks, batches, surveyor.parts, surveyor, pack)
         self.units = ChunkUnits(self.epochs, collate, to_arrow, ahead=ahead)
         self.progress = ChunkProgress(chunks, self.epochs)
         self._surveyor, self._files = surveyor, files
@@ -85,6 +89,8 @@ class ChunkAgenda:
         raise NotImplementedError("its samples are counted by surveys")
 
     def __len__(self) -> int:
+        if self.epochs.pack is not None:
+            raise TypeError(ROWS_UNCOUNTED)
         return self.epochs.batches(self.progress.epoch)
 
     def seek(self) -> None:

@@ -12,13 +12,16 @@ from stoker.sources.chunks import Chunks
 
 _MOST = 2**63 - 2  # of any number: what comes after it still fits 64 bits
 _LONGEST_SEED = 2**13  # bits; Python writes down ints of up to 4,300 digits
-_COUNTS = ("stoker_chunks", "epoch", "place", "left_out", "check")
+_COUNTS = ("epoch", "place", "left_out", "check")
 
 
-def checked_form(state: dict[Any, Any], keys: Set[str]) -> ChunkCursor:
-    """Of a state with just these keys, and values of the right types. Else ``StateError``."""
+def checked_form(state: dict[Any, Any], keys: Set[str], kind: str = "stoker_chunks") -> ChunkCursor:
+    """Of a state with just these keys, and values of the right types. Else ``StateError``.
+
+    ``kind``: the key of its format.
+    """
     check_keys("it", state, keys)
-    for name in _COUNTS:
+    for name in (kind, *_COUNTS):
         if not is_count(state[name]):
             damaged(f"its {name} is {told(state[name])}, not a count")
     for name, cls in (("plan", dict), ("files", str), ("parts", str)):
@@ -32,40 +35,56 @@ def checked_form(state: dict[Any, Any], keys: Set[str]) -> ChunkCursor:
         damaged(f"its shard is {list(shard)}, not an index and a count")
     taken, partly, waiting = _counts(state, "taken"), _pairs(state, "partly"), _pairs(state, "waiting")
     where = ChunkCursor(state["epoch"], state["place"], taken, partly, waiting, state["left_out"])
-    if bool(state["files"]) != where.is_within or (state.get("parts") and not where.is_within):
+    if bool(state.get("files", where.is_within)) != where.is_within or (state.get("parts") and not where.is_within):
         damaged("its files are those of another place")
     return where
 
 
-def check_within(where: ChunkCursor, epoch: Epoch | None, chunks: Chunks, plan: Plan) -> None:
-    """Whether a consumer can have been there in that epoch; None: at its beginning. Else ``StateError``."""
+def check_within(where: ChunkCursor, epoch: Epoch | None, chunks: Chunks, plan: Plan, *, packs: bool) -> None:
+    """Whether a consumer can have been there in that epoch; None: at its beginning. Else ``StateError``.
+
+    ``packs``: batches are of rows, of which a group may have any number.
+    """
     if epoch is None:
         if where.left_out:
             damaged(f"it has left out {where.left_out} parts of files before the first")
         return
-    count, size = len(epoch.shares), plan.batch_size or 1
+    if where.left_out > len(epoch.parts):
+        damaged(f"it has left out {where.left_out} of {len(epoch.parts)} parts of files")
+    if where.waiting and not chunks.across_chunks:
+        damaged(f"{len(where.waiting)} samples are waiting for others, though no batch has those of two files")
+    check_cursor(where, len(epoch.shares), plan)
+    size = plan.batch_size or 1
+    for place, handed in where.partly:
+        share = epoch.shares[place]
+        if (
+            share.stop is not None
+            and not packs
+            and handed
+            and handed >= (share.stop - share.start - share.lead) // size
+        ):
+            damaged(f"it has taken {handed} batches of place {place}, where there are no more")
+
+
+def check_cursor(where: ChunkCursor, count: int, plan: Plan) -> None:
+    """Whether a consumer can have been there in an epoch of so many places. Else ``StateError``."""
+    size = plan.batch_size or 1
     has_last = len(where.waiting) >= (size if plan.drop_last else 1)
     if where.place > count or (where.place == count and not has_last):
         damaged(f"its place is {where.place} of {count}")
-    if where.left_out > len(epoch.parts):
-        damaged(f"it has left out {where.left_out} of {len(epoch.parts)} parts of files")
     _check_places("taken", where.taken, where.place + 1, count)
     begun = [place for place, _ in where.partly]
     _check_places("partly", begun, where.place, count)
     if set(begun) & set(where.taken):
         damaged("its partly and its taken have places in common")
-    for place, handed in where.partly:
-        share = epoch.shares[place]
-        if share.stop is not None and handed and handed >= (share.stop - share.start - share.lead) // size:
-            damaged(f"it has taken {handed} batches of place {place}, where there are no more")
-    _check_waiting(where, {*begun, *where.taken}, chunks.across_chunks, size)
+    _check_waiting(where, {*begun, *where.taken}, size)
 
 
-def _check_waiting(where: ChunkCursor, begun: set[int], across_chunks: bool, size: int) -> None:
+def _check_waiting(where: ChunkCursor, begun: set[int], size: int) -> None:
     """Less than a batch was waiting when the last group came, which may have had as much at both of its ends."""
     if len(set(where.waiting)) != len(where.waiting):
         damaged("some of its waiting are there twice")
-    if len(where.waiting) >= 3 * size or (where.waiting and (size == 1 or not across_chunks)):
+    if len(where.waiting) >= 3 * size or (where.waiting and size == 1):
         damaged(f"{len(where.waiting)} samples are waiting for a batch of {size}")
     for place, nth in where.waiting:
         if (place >= where.place and place not in begun) or nth >= 2 * size:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from stoker.plan import Plan
+from stoker.collation import Pack
+from stoker.plan import Batch, Plan
 from stoker.plan.groups import Groups, Share
 from stoker.plan.permutation import Positions
 from stoker.sources import Seeded
 from stoker.sources.chunks import Chunks, Reading
+from stoker.workers import Skipped
 
 if TYPE_CHECKING:
     from stoker.sources.files.listing import Listing
@@ -77,10 +79,13 @@ class Epochs:
         plan: Its length is that of the dataset once that is known; of it, batch size, shuffle, seed and shard count.
         cut: Gives the parts of files.
         counts: Gives the numbers of their samples.
+        pack: How samples are packed into rows, if they are.
     """
 
-    def __init__(self, chunks: Chunks, plan: Plan, cut: Callable[[Listing], Parts], counts: Counts) -> None:
-        self.plan = plan
+    def __init__(
+        self, chunks: Chunks, plan: Plan, cut: Callable[[Listing], Parts], counts: Counts, pack: Pack | None
+    ) -> None:
+        self.plan, self.pack = plan, pack
         self._chunks, self._cut, self._counts = chunks, cut, counts
         self._listed = self._list()
         self._known: dict[int, Epoch] = {}  # the one that is taken and the one that is prefetched
@@ -114,6 +119,27 @@ class Epochs:
 
         return take_on
 
+    def count(self, epoch: int) -> int:
+        """See ``Places.count``."""
+        return len(self[epoch].shares)
+
+    def name(self, epoch: int, place: int) -> str:
+        """See ``Places.name``."""
+        return self[epoch].name(place)
+
+    def seed(self, epoch: int, place: int) -> int:
+        """See ``Places.seed``."""
+        return self[epoch].seed_at(place)
+
+    def batch(self, epoch: int, place: int) -> Batch:
+        """See ``Places.batch``."""
+        return Batch(epoch, place, place + 1, place)
+
+    def lost(self, epoch: int, place: int, skipped: Sequence[Skipped]) -> tuple[Skipped, ...]:
+        """See ``Places.lost``: all parts of the group."""
+        parts = self[epoch].parts_at(place)
+        return tuple(Skipped(part.number, f"{part}: {one.error}", one.traceback) for one in skipped for part in parts)
+
     def batches(self, number: int) -> int:
         """Batches in that epoch of this shard, if all files can be read."""
         parts, size = self[number].parts, self.plan.batch_size or 1
@@ -122,7 +148,7 @@ class Epochs:
             counts = np.zeros(len(parts.listing), np.int64)
             np.add.at(counts, parts.files, self._count(parts))
         if self._chunks.across_chunks:
-            return len(self._whole(counts))
+            return len(self._whole(counts, self.plan))
         full, rest = np.divmod(counts, size)
         return int(full.sum() if self.plan.drop_last else (full + (rest > 0)).sum())
 
@@ -139,15 +165,17 @@ class Epochs:
         together = self._chunks.interleave if plan.shuffle else 1  # else there is nothing to mix
         strands = parts.strands, parts.abreast(together)
         groups = Groups(parts.sizes, together, bool(plan.shuffle), plan.seed, number, *strands)
-        if plan.shard[1] == 1 and (plan.shuffle or not self._chunks.across_chunks):
+        is_any_size = plan.shuffle or not self._chunks.across_chunks or self.pack is not None
+        if plan.shard[1] == 1 and is_any_size:
             return Epoch(number, parts, groups, [Share(group) for group in range(len(groups))])
         counts = self._count(parts)
-        first, count = self._whole(counts).span
+        if self.pack is not None:  # which cuts rows, and not samples, into batches: an equal share of these
+            plan = dataclasses.replace(plan, batch_size=None, drop_last=False, even_shards=False)
+        first, count = self._whole(counts, plan).span
         return Epoch(number, parts, groups, list(groups.shares(counts, first, count, plan.batch_size or 1)))
 
-    def _whole(self, counts: Positions) -> Plan:
+    def _whole(self, counts: Positions, plan: Plan) -> Plan:
         """The plan of all samples in a row, of which each shard has its share."""
-        plan = self.plan
         return dataclasses.replace(plan, length=int(counts.sum()))
 
     def _count(self, parts: Parts) -> Positions:

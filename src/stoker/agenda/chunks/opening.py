@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from stoker.agenda.agenda import Take
-from stoker.agenda.chunks.epochs import Epochs
 from stoker.agenda.chunks.loose import Waiting, batch_of, copies, not_there
 from stoker.engine import Delivery
 from stoker.interrupts import Hand, is_interrupt
 from stoker.plan import Batch, ChunkCursor, Plan, derive
-from stoker.sources.chunks import Group
+from stoker.sources.chunks import Unread
 from stoker.sources.files.forms import Form, agreed
+from stoker.sources.group_table import Batches
 from stoker.workers import Skipped
 from stoker.workers.randomness import BorrowedGenerators
 
-AGAIN = -1  # in place of an epoch: groups that are read once more, before all others, for their loose samples
+
+class Places(Protocol):
+    """The units of each epoch, each at a place from 0 on."""
+
+    def count(self, epoch: int) -> int:
+        """How many there are."""
+
+    def name(self, epoch: int, place: int) -> str:
+        """What the unit there is called in messages."""
+
+    def seed(self, epoch: int, place: int) -> int:
+        """For what is random in it."""
+
+    def batch(self, epoch: int, place: int) -> Batch:
+        """Its key."""
+
+    def lost(self, epoch: int, place: int, skipped: Sequence[Skipped]) -> tuple[Skipped, ...]:
+        """What is left out if nothing comes of it; ``skipped``: as the engine says."""
+
+
+class Opened(Protocol):
+    """What a worker has made of a unit."""
+
+    @property
+    def sizes(self) -> Any:
+        """Of its batches, as an array."""
+
+    @property
+    def unread(self) -> list[Unread]:
+        """Parts that it has left out."""
+
+    @property
+    def form(self) -> Form:
+        """Of the columns of its batches, where all units must agree on one."""
+
+    def batches(self) -> Batches:
+        """Each is cut when it is asked for."""
+
+    def record_batches(self, to_arrow: Callable[[Any], Any]) -> Batches:
+        """The same for Arrow."""
+
+    def loose(self) -> tuple[list[Any], int]:
+        """The loose samples, and how many of them are before the first batch."""
+
+    def in_order_of(self, form: Form) -> Opened:
+        """With the columns in that order."""
 
 
 class Forms:
@@ -28,7 +73,7 @@ class Forms:
         self._form: Form = {}
         self._of = ""  # those files
 
-    def agreed(self, group: Group, names: Callable[[], str]) -> Group:
+    def agreed(self, group: Opened, names: Callable[[], str]) -> Opened:
         """With its columns in the order of those before. Raises ``ChunkError`` if they are others."""
         if group.form and group.form != self._form:
             of = names()
@@ -80,7 +125,7 @@ class Opening:
     Args:
         take: Gives the groups as they come: in the order of their places, or, out of order, epoch after epoch.
         cursor: Where the consumer is.
-        epochs: All there are.
+        places: All there are.
         forms: Of the columns so far.
         plan: Batch size and ``drop_last``.
         collate: The user's own, for loose samples.
@@ -92,7 +137,7 @@ class Opening:
         self,
         take: Take,
         cursor: ChunkCursor,
-        epochs: Epochs,
+        places: Places,
         forms: Forms,
         plan: Plan,
         collate: Callable[[list[Any]], Any] | None,
@@ -100,7 +145,7 @@ class Opening:
         *,
         whole: bool,
     ) -> None:
-        self._take, self._epochs, self._forms = take, epochs, forms
+        self._take, self._places, self._forms = take, places, forms
         self._size, self._drop_last, self._collate = plan.batch_size or 1, plan.drop_last, collate
         self._to_arrow, self._is_whole = to_arrow, whole
         self._came: Hand[Delivery] = Hand()  # what was taken and not yet opened
@@ -123,7 +168,7 @@ class Opening:
             return self._join(self._size, hand)
         if self._group is not None:
             return self._hand_out(self._group, hand)
-        places = len(self._epochs[self._cursor.epoch].shares)
+        places = self._places.count(self._cursor.epoch)
         if not places or not self._cursor.is_over(places):
             return self._receive(hand)
         if self._waiting and not self._drop_last:
@@ -149,7 +194,7 @@ class Opening:
         else:
             generators = BorrowedGenerators()
             with generators.lent():
-                generators.seed(derive(self._epochs[epoch].seed_at(joined[0].place), joined[0].nth))
+                generators.seed(derive(self._places.seed(epoch, joined[0].place), joined[0].nth))
                 batch = batch_of(samples, self._collate, as_columns=to_arrow is not None)
         return batch if to_arrow is None else to_arrow(batch)
 
@@ -185,7 +230,7 @@ class Opening:
         place = delivery.batch.position
         if delivery.ended:
             hand.held, came.held = delivery, None
-        elif delivery.batch.epoch == AGAIN:
+        elif delivery.batch.epoch < 0:  # made once more
             self._find(delivery, place, hand)
         elif delivery.error is not None:
             self._pass_over(delivery, delivery.error, hand)
@@ -201,7 +246,7 @@ class Opening:
         try:
             group = self._of_one_form(delivery.data, cursor.epoch, place)
             batches = group.batches() if self._to_arrow is None else group.record_batches(self._to_arrow)
-            if handed and handed >= len(batches) and not group.unread:
+            if handed and handed >= len(batches) and not _left_out(delivery, group):
                 raise not_there(f"batch {handed}", place)
             loose, first = group.loose()
             head = copies(place, loose[:first], 0) if handed is None else []
@@ -211,7 +256,7 @@ class Opening:
                 raise
             self._pass_over(delivery, error, hand)
             return
-        unread = group.unread if handed is None else []
+        unread = _left_out(delivery, group) if handed is None else []
         begun, waiting, nth = cursor.begin(place, first, len(unread)), [*self._waiting, *head], handed or 0
         opened = OpenGroup(place, group.sizes.tolist(), batches.make, rest, delivery)
         if nth < len(batches) and not unread:
@@ -219,15 +264,15 @@ class Opening:
             return
         is_done = nth >= len(batches)
         after = begun.finish(place, [one.nth for one in rest]) if is_done else begun
-        given = _told(delivery, tuple(Skipped(*one) for one in unread))
+        given = _told(delivery, tuple(unread))
         given.after, given.otherwise = after, cursor.pass_over(place) if unread else None
         waiting = [*waiting, *rest] if is_done else waiting
         left = None if is_done else OpenGroup(place, opened.sizes, opened.make, rest, Delivery(delivery.batch))
         hand.held, self._came.held, self._cursor = given, None, after
         self._waiting, self._group, self._nth = waiting, left, nth
 
-    def _of_one_form(self, group: Group, epoch: int, place: int) -> Group:
-        return self._forms.agreed(group, lambda: self._epochs[epoch].name(place))
+    def _of_one_form(self, group: Opened, epoch: int, place: int) -> Opened:
+        return self._forms.agreed(group, lambda: self._places.name(epoch, place))
 
     def _pass_over(self, delivery: Delivery, error: BaseException, hand: Hand[Delivery]) -> None:
         """An error comes in its place, and nothing of it if the consumer goes on."""
@@ -236,14 +281,11 @@ class Opening:
         hand.held, self._came.held, self._cursor = given, None, after
 
     def _leave_out(self, delivery: Delivery, passed: Callable[[int, int], ChunkCursor], hand: Hand[Delivery]) -> None:
-        """Its workers died over it: all parts of the group are left out."""
+        """Nothing comes of it, as its workers died over it: all of it is left out."""
         place, epoch = delivery.batch.position, self._cursor.epoch
-        parts = self._epochs[epoch].parts_at(place)
-        told = [
-            Skipped(part.number, f"{part}: {one.error}", one.traceback) for one in delivery.skipped for part in parts
-        ]
-        given = _told(delivery, tuple(told))
-        given.batch = Batch(epoch, place, place + 1, place)
+        told = self._places.lost(epoch, place, delivery.skipped)
+        given = _told(delivery, told)
+        given.batch = self._places.batch(epoch, place)
         given.after, given.otherwise = passed(place, len(told)), passed(place, 0)
         hand.held, self._came.held, self._cursor = given, None, given.after
 
@@ -253,7 +295,7 @@ class Opening:
         """Keeps the loose samples of a group; what cannot be read any more is lost."""
         if delivery.error is None and delivery.samples:
             group = self._of_one_form(delivery.data, self._cursor.epoch, place)
-            found = copies(place, group.loose()[0], 0), bool(group.unread)
+            found = copies(place, group.loose()[0], 0), bool(_left_out(delivery, group))
             self._found[place], self._came.held = found, None
             return
         lost = self._cursor.without_waiting(one for one in self._cursor.waiting if one[0] == place)
@@ -276,6 +318,11 @@ class Opening:
                 given = Delivery(Batch(after.epoch, 0, 0, 0), error=not_there(f"sample {nth}", place), after=after)
         hand.held, self._waiting, self._cursor, self._missing = given, waiting, after, nothing
         return True
+
+
+def _left_out(delivery: Delivery, group: Opened) -> list[Skipped]:
+    """What a unit lacks: samples that could not be fetched, parts that could not be read."""
+    return [*delivery.skipped, *(Skipped(*one) for one in group.unread)]
 
 
 def _told(delivery: Delivery, skipped: tuple[Skipped, ...]) -> Delivery:

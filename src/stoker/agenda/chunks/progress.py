@@ -56,10 +56,11 @@ class ChunkProgress:
         if cursor.place and self._is_over(cursor):
             cursor = ChunkCursor(cursor.epoch + 1)
         epoch = self._epochs[cursor.epoch] if cursor.is_within else None
-        return to_state(cursor, self._chunks, self._epochs.plan, epoch)
+        return to_state(cursor, self._chunks, self._epochs.plan, self._epochs.pack, epoch)
 
     def from_state(self, state: dict[str, Any]) -> ChunkCursor:
-        return from_state(state, self._chunks, self._epochs.plan, self._epochs.__getitem__)
+        epochs = self._epochs
+        return from_state(state, self._chunks, epochs.plan, epochs.pack, epochs.__getitem__)
 
     def _is_over(self, cursor: ChunkCursor) -> bool:
         plan = self._epochs.plan

@@ -18,6 +18,7 @@ from zlib import crc32
 
 from stoker.agenda.chunks.checks import check_keys, check_within, checked_form, damaged, is_count
 from stoker.agenda.chunks.epochs import Epoch
+from stoker.collation import Pack
 from stoker.errors import StateError
 from stoker.plan import PLAN_VERSION, ChunkCursor, Plan
 from stoker.sources.chunks import Chunks
@@ -26,14 +27,15 @@ from stoker.sources.files.opening import shown
 _VERSION, _OF_WHOLE_FILES = 2, 1
 _PLACE = ("epoch", "place", "taken", "partly", "waiting", "left_out")
 _KEYS = frozenset({"stoker_chunks", "plan", "files", "parts", "shard", *_PLACE, "check"})
-_UNWRITTEN = {"even_shards": True}  # in states from before there was a choice
+# In states from before there was a choice, or where there is none.
+_UNWRITTEN = {"even_shards": True, "pack_length": None, "pack_keys": None, "pack_long": None}
 
 
-def to_state(cursor: ChunkCursor, chunks: Chunks, plan: Plan, epoch: Epoch | None) -> dict[str, Any]:
+def to_state(cursor: ChunkCursor, chunks: Chunks, plan: Plan, pack: Pack | None, epoch: Epoch | None) -> dict[str, Any]:
     """``epoch``: where it is within one."""
     state = {
         "stoker_chunks": _VERSION,
-        "plan": _fingerprint(chunks, plan),
+        "plan": _fingerprint(chunks, plan, pack),
         "files": epoch.files if epoch is not None else "",
         "parts": epoch.parts.fingerprint() if epoch is not None else "",
         "shard": list(plan.shard),
@@ -42,10 +44,12 @@ def to_state(cursor: ChunkCursor, chunks: Chunks, plan: Plan, epoch: Epoch | Non
         "partly": [list(one) for one in cursor.partly],
         "waiting": [list(one) for one in cursor.waiting],
     }
-    return {**state, "check": _check(state)}
+    return {**state, "check": check_sum(state)}
 
 
-def from_state(state: object, chunks: Chunks, plan: Plan, epoch: Callable[[int], Epoch]) -> ChunkCursor:
+def from_state(
+    state: object, chunks: Chunks, plan: Plan, pack: Pack | None, epoch: Callable[[int], Epoch]
+) -> ChunkCursor:
     """Raises ``StateError`` if the state is damaged, or of other files or another plan.
 
     Whoever damages one on purpose can put the check right: so each value is looked at, in the order in which others
@@ -57,17 +61,18 @@ def from_state(state: object, chunks: Chunks, plan: Plan, epoch: Callable[[int],
     if is_count(version) and version not in (_VERSION, _OF_WHOLE_FILES):
         raise StateError(f"the state has format {version} and this Stoker reads format {_VERSION} and those before it")
     where = checked_form(state, _KEYS - {"parts"} if version == _OF_WHOLE_FILES else _KEYS)
-    if state["check"] != _check(state):
+    if state["check"] != check_sum(state):
         damaged("its check is not that of its contents")
-    _check_plan(state["plan"], _fingerprint(chunks, plan))
+    check_plan(state["plan"], _fingerprint(chunks, plan, pack))
     if where.is_within:
         _check_same(state, list(plan.shard), epoch(where.epoch))
-    check_within(where, epoch(where.epoch) if where.is_within else None, chunks, plan)
+    check_within(where, epoch(where.epoch) if where.is_within else None, chunks, plan, packs=pack is not None)
     return where
 
 
-def _check_plan(found: dict[str, Any], ours: dict[str, Any]) -> None:
-    found = {**_UNWRITTEN, **found}
+def check_plan(found: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Whether a state was saved with our plan. Else ``StateError``."""
+    found, ours = {**_UNWRITTEN, **found}, {**_UNWRITTEN, **ours}
     check_keys("its plan", found, ours.keys())
     for name, value in ours.items():
         theirs = found[name]
@@ -111,7 +116,7 @@ def _check_parts(state: dict[str, Any], epoch: Epoch) -> None:
     )
 
 
-def _fingerprint(chunks: Chunks, plan: Plan) -> dict[str, Any]:
+def _fingerprint(chunks: Chunks, plan: Plan, pack: Pack | None) -> dict[str, Any]:
     return {
         "version": PLAN_VERSION,
         "batch_size": plan.batch_size,
@@ -121,9 +126,11 @@ def _fingerprint(chunks: Chunks, plan: Plan) -> dict[str, Any]:
         "interleave": chunks.interleave,
         "across_chunks": chunks.across_chunks,
         "even_shards": plan.even_shards,
+        **({} if pack is None else pack.identity),
     }
 
 
-def _check(state: dict[str, Any]) -> int:
+def check_sum(state: dict[str, Any]) -> int:
+    """Of all of it but the check itself."""
     rest = {key: value for key, value in state.items() if key != "check"}
     return crc32(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())

@@ -7,11 +7,11 @@ from typing import Any
 
 from stoker.agenda.agenda import Take
 from stoker.agenda.chunks.epochs import Epochs
-from stoker.agenda.chunks.opening import AGAIN, Forms, Opening
+from stoker.agenda.chunks.opening import Forms, Opening
 from stoker.agenda.pulling import Pulling
 from stoker.engine import Delivery
 from stoker.interrupts import Hand
-from stoker.plan import Batch, ChunkCursor, Run
+from stoker.plan import Batch, ChunkCursor, Run, again
 
 
 class ChunkUnits:
@@ -54,11 +54,12 @@ class ChunkUnits:
 
     def runs(self, size: Callable[[], int]) -> Iterator[Run | None]:
         """First those, once more, whose loose samples wait."""
-        yield from [Run(AGAIN, place, 1) for place in sorted({place for place, _ in self._sought.waiting})]
+        epoch = again(self._sought.epoch)
+        yield from [Run(epoch, place, 1) for place in sorted({place for place, _ in self._sought.waiting})]
         yield from self._pulling.runs(self._offer)
 
     def payload(self, run: Run) -> Any:
-        return self._epochs[self._epoch_of(run)].reading(run.position)
+        return self._epochs[_epoch_of(run)].reading(run.position)
 
     def batch(self, epoch: int, position: int) -> Batch:
         return Batch(epoch, position, position + 1, position)
@@ -67,7 +68,7 @@ class ChunkUnits:
         return [run.position]
 
     def name(self, run: Run) -> str:
-        return self._epochs[self._epoch_of(run)].name(run.position)
+        return self._epochs.name(_epoch_of(run), run.position)
 
     def unpacker(self, take: Take, *, whole: bool) -> Opening:
         epochs = self._epochs
@@ -80,9 +81,6 @@ class ChunkUnits:
     def raise_error(self) -> None:
         self._pulling.raise_error()
 
-    def _epoch_of(self, run: Run) -> int:
-        return self._sought.epoch if run.epoch == AGAIN else run.epoch
-
     def _offer(self, hand: Hand[Run]) -> None:
         """The next place that is to be read, in this epoch or in one after it: those are prefetched."""
         (epoch, place), sought = self._next, self._sought
@@ -94,3 +92,7 @@ class ChunkUnits:
         if place < len(shares):
             run = Run(epoch, place, 1)
             hand.held, self._next = run, (epoch, place + 1)  # at once
+
+
+def _epoch_of(run: Run) -> int:
+    return again(run.epoch) if run.epoch < 0 else run.epoch
