@@ -131,3 +131,21 @@ def test_positions_outside_of_the_epoch_are_refused():
     order = Mixed(Stream.of([(0, (1.0,))], "quota", 0), ("a",), (5,), first=0, positions=10, shuffle=False, seed=0)
     with pytest.raises(ValueError, match="not within an epoch of 10"):
         order.indices(5, 11)
+
+
+@pytest.mark.parametrize(
+    ("by", "shuffle", "counts", "indices"),
+    [
+        ("quota", True, [102000, 101000, 797000], [322625, 1000666, 1005002, 1005002, 51038, 1005003]),
+        ("quota", 9, [102000, 101000, 797000], [2499, 1001494, 1005003, 1005006, 2506, 1005000]),
+        ("chance", True, [102020, 101006, 796974], [1003351, 1005000, 1005001, 1005004, 1000475, 1005005]),
+        ("chance", 9, [102020, 101006, 796974], [1001506, 1005002, 1005000, 1005002, 1001507, 1005001]),
+    ],
+)
+def test_the_formula_is_frozen(by, shuffle, counts, indices):
+    """To change what follows is to raise PLAN_VERSION: runs would resume with other samples."""
+    stream = Stream.of([(0, (0.5, 0.3, 0.2)), (5000, (0.1, 0.1, 0.8))], by, 7)
+    names, lengths = ("web", "code", "books"), (10**6, 5000, 7)
+    order = Mixed(stream, names, lengths, first=0, positions=10**7, shuffle=shuffle, seed=7)
+    assert stream.counts(10**6) == counts
+    assert list(order.indices(4998, 5004)) == indices
