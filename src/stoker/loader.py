@@ -350,6 +350,7 @@ class Loader(Generic[B]):
         """
         self._session.check_usable()
         self._shard.find()
+        check_has_index("set_weights", None, self._pack)
         return self._session.set_weights(weights, checked_after(after, self._session.shard))
 
     def warm_up(self, seconds: float | None = None) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker import ChunkError, Chunks, Loader, StateError, Threads, TooManyErrors
-from stoker.agenda.chunks.state import _check
+from stoker.agenda.chunks.state import check_sum
 from stoker.sources.files import parts
 from stoker.sources.files.parts import Limits
 from tests.chunks.files import cut, epochs, flat, numbers, write_chunks
@@ -226,7 +226,7 @@ class TestStates:
     def old(self, state):
         """As it was before files were read in parts."""
         state = {key: value for key, value in state.items() if key != "parts"} | {"stoker_chunks": 1}
-        return state | {"check": _check(state)}
+        return state | {"check": check_sum(state)}
 
     @pytest.mark.parametrize("shuffle", [False, True])
     def test_an_old_one_is_understood_where_no_file_is_cut(self, tmp_path, shuffle):
