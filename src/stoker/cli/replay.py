@@ -72,7 +72,7 @@ def register(subparsers: Any) -> None:
     add_json(form)
     parser.add_argument("--index", type=int, nargs="+", action="extend", metavar="I", help="make only these samples")
     replay_step.add_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.step is not None:
             return replay_step.run(arguments)
         if arguments.file is None:
-            raise CannotReplay("there is nothing to replay: pass a quarantine file, or --step and --dataset")
+            arguments.refuse("there is nothing to replay: pass a quarantine file, or --step and --dataset")
         records = _wanted(read(arguments.file), arguments.index, arguments.file)
         if not records:
             console.print(f"{arguments.file} is empty: no sample has failed")
