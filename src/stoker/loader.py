@@ -330,14 +330,15 @@ class Loader(Generic[B]):
         Args:
             weights: One for each source, by name or in order.
             after: The number of batches that still come with the weights of before. None: those that workers have
-                already been given. With several shards pass a number, the same in each process at the same step.
+                already been given. With several shards pass a number, the same in each process at the same step. With
+                ``pack`` leave it out, and with several shards call this between the same two loops in each process.
 
         Returns:
-            The number of batches that still come with the weights of before.
+            The number of batches that still come with the weights of before; with ``pack``, the number of windows.
 
         Raises:
             TypeError: The dataset is no ``Mix``.
-            ValueError: The weights, or ``after``, have a wrong value.
+            ValueError: The weights, or ``after``, have a wrong value, or shards that pack are within an epoch.
 
         Example:
             >>> import stoker
@@ -350,8 +351,7 @@ class Loader(Generic[B]):
         """
         self._session.check_usable()
         self._shard.find()
-        check_has_index("set_weights", None, self._pack)
-        return self._session.set_weights(weights, checked_after(after, self._session.shard))
+        return self._session.set_weights(weights, checked_after(after, self._session.shard, self._pack))
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.

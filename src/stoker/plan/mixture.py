@@ -114,6 +114,10 @@ class Mixture:
         """The position of the stream at which that epoch begins."""
         return self.origin[1] + (epoch - self.origin[0]) * self.length
 
+    def place(self, epoch: int, position: int) -> int:
+        """The position of the stream that is that one of an epoch; what comes after the epoch's end is the next one."""
+        return self.begin(epoch) + min(position, self.length)
+
     def position(self, step: int) -> int:
         """The position of the stream at which that step begins, counted from the first one of epoch 0 on."""
         epoch, rest = divmod(step, self.rounds)
