@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from stoker.agenda import Agenda, IndexedAgenda, MixedAgenda
+from stoker.arguments import checked_seconds
 from stoker.engine import Delivery
 from stoker.engine_owner import EngineOwner
 from stoker.intake import Intake
@@ -176,9 +177,14 @@ class Session:
         """
         self._turns.take(self._begin_epoch)
 
-    def warm_up(self, seconds: float) -> None:
-        """Lets the workers get as far ahead as they may, for so long at most."""
-        self._turns.take(lambda: self._intake.warm_up(seconds))
+    def warm_up(self, seconds: float | None) -> None:
+        """Lets the workers get as far ahead as they may, for so long at most. None: for as long as it takes.
+
+        Raises:
+            ValueError: That is no number of seconds.
+        """
+        longest = checked_seconds(seconds)
+        self._turns.take(lambda: self._intake.warm_up(longest))
 
     def pids(self) -> list[int]:
         """The worker processes that are up."""
