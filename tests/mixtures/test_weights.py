@@ -282,7 +282,22 @@ def test_a_state_of_other_weights_says_so():
 
 
 @pytest.mark.parametrize(
-    "damage", [{"segments": []}, {"segments": [[0, [1], [0]]]}, {"origin": []}, {"sources": 3}, {"length": "x"}]
+    "damage",
+    [
+        {"segments": []},
+        {"segments": [[0, [1], [0]]]},
+        {"segments": [[0, [0, 0], [0, 0]]]},
+        {"segments": [[0, [1, -1], [0, 0]]]},
+        {"segments": [[0, [1, 1], [0, -1]]]},
+        {"segments": [[5, [1, 1], [0, 0]]]},
+        {"segments": [[0, [1, 1], [0, 0]], [0, [1, 1], [0, 0]]]},
+        {"origin": []},
+        {"sources": 3},
+        {"sources": [[1, 2], [3, 4]]},
+        {"length": "x"},
+        {"length": float("inf")},
+        {"stride": 0},
+    ],
 )
 def test_a_damaged_mixture_is_refused(damage):
     from stoker.plan.state import _check
