@@ -35,7 +35,7 @@ LAYERS = [
     *("bridges", "batches", "shards", "arguments", "orders"),
     *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "display", "showing", "session"),
     *("streams", "surveys", "chunk_session", "packed_session", "indexed_session"),
-    *("iteration", "own_shard", "loader", FACE),
+    *("loader_session", "iteration", "own_shard", "loader", FACE),
     *("torch", "compat", "export", "doctor", "cli", "testing", "__main__"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stoker.batches import collate as default_collate
 from stoker.collation import Pack
 from stoker.observe import ErrorPolicy
-from stoker.plan import MAX_EPOCH, BucketOrder, Plan
+from stoker.plan import MAX_EPOCH, BucketOrder, Mixture, Plan
 from stoker.sources import is_chunks
 from stoker.workers import Workers
 
@@ -120,8 +120,15 @@ def _checked_number(call: str, value: Any) -> int:
     return number
 
 
-def checked_after(after: Any, shard: tuple[int, int]) -> int | None:
+def checked_after(after: Any, shard: tuple[int, int], pack: Pack | None) -> int | None:
     """The number of batches that ``set_weights`` lets pass."""
+    if pack is not None:
+        if after is not None:
+            raise ValueError(
+                f"set_weights(..., after={after!r}) of a loader with pack=: how many samples so many batches of rows "
+                f"have is known only when they were packed. Leave out after="
+            )
+        return None
     if after is None:
         if shard[1] > 1:
             raise ValueError(
@@ -237,7 +244,24 @@ def check_packed(pack: Any, dataset: Any, plan: Plan, collate: Any, rotation: An
         raise ValueError("pack= with Chunks(..., across_chunks=False): rows and batches have samples of several files")
     if isinstance(plan.order, BucketOrder):
         raise ValueError("order=Buckets(...) with pack=: rows of one length need no batches of like samples; pass one")
+    if isinstance(plan.order, Mixture):
+        _check_packed_mixture(plan.order, dataset.tag)
     check_packed_shard(plan.shard, plan.even_shards)
+
+
+def _check_packed_mixture(mixture: Mixture, tag: str | None) -> None:
+    if len(mixture.recipe.schedule) > 1:
+        step = mixture.recipe.schedule[1][0]
+        raise ValueError(
+            f"a Mix whose weights change at step {step}, with pack=: a step is a batch of rows, and how many samples "
+            f"came before it depends on their lengths. Pass the weights of step 0, and call loader.set_weights(...) "
+            f"when it is time"
+        )
+    if tag is not None:
+        raise ValueError(
+            f"Mix(..., tag={tag!r}) with pack=: a row has samples of several sources. Give each sample a sequence as "
+            f"long as its tokens that holds the number of its source, and name it in Pack(..., keys=...)"
+        )
 
 
 def check_packed_shard(shard: tuple[int, int], even_shards: bool) -> None:

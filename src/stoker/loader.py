@@ -5,36 +5,21 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from stoker.arguments import (
-    answers_unknown_names,
-    check_chunked,
-    check_has_index,
-    check_packed,
-    check_replacing,
-    check_rotation,
-    checked_after,
-    checked_collate,
-    checked_epoch,
-    checked_init,
-    checked_seconds,
-    checked_step,
-    named,
-)
+from stoker.arguments import answers_unknown_names, check_has_index, checked_after, checked_epoch, checked_step
 from stoker.bridges import Framework
 from stoker.collation import Pack
-from stoker.indexed_session import indexed_session
 from stoker.iteration import Iteration, Pass, Passes
+from stoker.loader_session import loader_session
 from stoker.observe import ErrorPolicy, OnError, Stats, Trace
 from stoker.observe.page import Watch
-from stoker.orders import OwnOrder, shard_beside, with_order
+from stoker.orders import OwnOrder, shard_beside
 from stoker.own_shard import OwnShard
 from stoker.plan import Plan
 from stoker.settings import Settings
 from stoker.shards import shard_of
-from stoker.sources import IndexedSource, Mix, Retry, is_chunks
+from stoker.sources import Retry, is_chunks
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
 
@@ -65,21 +50,17 @@ class Loader(Generic[B]):
         drop_last: Drop the last batch if it is not full.
         shard: (index, count): the part of the dataset that this process reads. "auto": found in torch.distributed, JAX,
             or the environment variables RANK and WORLD_SIZE, when the first loop begins. None: the whole dataset.
-        even_shards: True: every shard has the same number of batches, so that no process waits for another at the end;
-            if fewer samples than shards are left, some are repeated. False: each sample is in exactly one shard, and
-            some shards may have one batch fewer, as you want it for an evaluation.
+        even_shards: True: every shard has the same number of batches; if fewer samples than shards are left, some are
+            repeated. False, as for an evaluation: no sample is, and some shards may have one batch fewer.
         order: An order of your own: ``Weighted(...)``, ``Buckets(...)``, an array of indices, a function that gets the
             epoch's number and returns its indices, or any torch sampler. None: each sample once, as ``shuffle`` says.
         workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
             ``Processes(n, start=...)`` or ``Ray(n, ...)``.
         prefetch: The number of batches that are made ahead, per worker.
-        collate: A function that takes a list of samples and returns the batch. None: ``stoker.collate``, which stacks
-            arrays.
-        pack: ``Pack(length, ...)``: packs sequences of different lengths into rows of one length, with segment ids and
-            positions; a batch is then ``batch_size`` rows.
+        collate: A function that takes a list of samples and returns the batch. None: ``stoker.collate``.
+        pack: ``Pack(length, ...)``: packs sequences into rows of one length; a batch is ``batch_size`` rows.
         init: A function without arguments that is called once in each worker before the dataset is made or used, also
-            in a worker that replaces another: it sets up what a worker does not inherit, such as module globals. With
-            ``Threads`` it is called in each thread; inline, before the first batch. Its errors are raised.
+            in one that replaces another; with ``Threads``, in each thread. It sets up what a worker does not inherit.
         cache: ``Cache(path, ...)``: keeps samples on disk, and makes them again every few epochs or never.
         rotation: ``Rotation(times, ...)``: makes each sample once and uses it several times in an epoch.
         on_error: What to do with a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
@@ -88,23 +69,22 @@ class Loader(Generic[B]):
             for ``stoker replay``. "replace": another sample takes its place, so that the batch keeps its size.
         max_errors: The number of samples that may fail in an epoch, or their share as a float. None: all but one.
         quarantine: The file for on_error="quarantine" (None: ``quarantine.jsonl``) or "replace" (None: no file).
-        timeout: The number of seconds that a worker may take for a batch; to make the dataset it may take ten times as
-            long, and at least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect
-            inline, where there is nobody to watch.
+        timeout: The number of seconds that a worker may take for a batch; for the dataset ten times as long, and at
+            least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect inline.
         max_deaths: The number of workers that may die over one batch before Stoker gives the batch up.
         retry: How often a sample, or a part of a chunk file, whose reading raised an ``OSError`` is read again before
             ``on_error`` applies: a number, or ``Retry(times, backoff=..., on=...)``.
         in_order: False: batches arrive in the order in which they are finished, each still exactly once per epoch.
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad" or "arrow": the framework whose arrays the batch shall
             hold; or a function that gets each batch and returns what you want instead.
-        device: The device on which the framework of ``to`` puts the batch. A thread moves batches there ahead of time,
-            unless the device is the CPU. A device that does not exist is a ``ValueError``.
+        device: The device on which the framework of ``to`` puts the batch. Unless that is the CPU, a thread moves
+            batches there ahead of time.
         to_device: A function that moves the batch to the device, called in that thread. It gets the batch, and
             ``device`` if it takes two arguments. It may return an ``InFlight`` while its copy is still running.
         max_on_device: The number of batches that are on the device, or on their way there, ahead of you.
         observe: False: measure nothing, and count only. It saves about a microsecond a batch.
-        watch: True, or ``Watch(host=..., port=...)``: shows what the loader does on a page in your browser, live, from
-            the first loop on. The URL is printed, and is ``loader.watch_url``.
+        watch: True, or ``Watch(host=..., port=...)``: shows what the loader does on a live page in your browser, whose
+            URL is printed, and is ``loader.watch_url``.
         progress: True: show a bar with batches a second, the share of the time that you wait for them, and the time
             left, in a terminal or notebook. Of several shards, only the first one shows it.
 
@@ -154,14 +134,13 @@ class Loader(Generic[B]):
         watch: bool | Watch = False,
         progress: bool = False,
     ) -> None:
-        policy = ErrorPolicy(on_error, max_errors, quarantine)
         settings = Settings.checked(
             workers=workers,
             prefetch=prefetch,
             in_order=in_order,
             timeout=timeout,
             max_deaths=max_deaths,
-            policy=policy,
+            policy=ErrorPolicy(on_error, max_errors, quarantine),
             retry=retry,
             to=to,
             device=device,
@@ -171,30 +150,12 @@ class Loader(Generic[B]):
             watch=watch,
             progress=progress,
         )
-        check_rotation(rotation, settings.workers)
-        check_replacing(policy, "Chunks" if is_chunks(dataset) else "dataset", rotation)
-        keeping, shard = Keeping(cache, rotation), shard_beside(order, shard)
-        mix, dataset = (dataset, dataset.samples) if isinstance(dataset, Mix) else (None, dataset)
-        source = None if is_chunks(dataset) else IndexedSource.of(dataset)
-        dataset = dataset if source is None else source.dataset  # which of columns is made a dataset
-        length = 0 if source is None or source.is_factory else len(dataset)
-        rotation_of_plan = keeping.times, keeping.rotating
-        plan = Plan(length, batch_size, shuffle, seed, drop_last, shard_of(shard), *rotation_of_plan, even_shards)
-        if mix is not None:
-            plan = replace(plan, order=mix.order(stride=plan.stride, seed=plan.seed))
-        plan = with_order(plan, order, source, policy)
-        collate, init = checked_collate(collate), checked_init(init)
-        check_packed(pack, dataset, plan, collate, rotation)
-        self._about = f"{named(dataset if mix is None else mix)}, batch_size={batch_size}, shuffle={shuffle}"
+        keep, shard = Keeping(cache, rotation), shard_beside(order, shard)
+        batches = Plan(0, batch_size, shuffle, seed, drop_last, shard_of(shard), keep.times, keep.rotating, even_shards)
+        self._session, name = loader_session(dataset, batches, order, collate, init, keep, settings, pack)
+        self._about = f"{name}, batch_size={batch_size}, shuffle={shuffle}"
         self._pack, self._passes = pack, Passes()
-        self._chunks: Chunks | None = dataset if source is None else None
-        if source is None:
-            from stoker.chunk_session import chunk_session  # when used: files are a quarter of importing stoker
-
-            check_chunked(dataset, plan, cache, rotation)
-            self._session = chunk_session(dataset, plan, collate, init, settings, pack)
-        else:
-            self._session = indexed_session(source, plan, collate, init, keeping, settings, pack)
+        self._chunks: Chunks | None = dataset if is_chunks(dataset) else None
         self._shard = OwnShard(shard, self._session, self._chunks, packs_evenly=pack is not None and even_shards)
         self._session.showing.title = f"Loader({self._about})"
         self._end_with_me()
@@ -279,9 +240,7 @@ class Loader(Generic[B]):
     def skip(self, batches: int) -> None:
         """Passes over the next batches, without making them, as past a loss spike.
 
-        They are the next ones by the plan, from where ``state_dict()`` is. A running loop goes on behind them. Those
-        after the end of the epoch are the first ones of the next epoch: then a running loop ends, and the next
-        loop begins behind them.
+        A running loop goes on behind them; if that is in a later epoch, it ends, and the next loop begins there.
 
         Raises:
             ValueError: ``batches`` is not a whole number of 0 or more, or the dataset is ``Chunks`` or is empty.
@@ -305,8 +264,7 @@ class Loader(Generic[B]):
     def indices(self, epoch: int, step: int) -> list[int]:
         """The indices of the samples in the batch of that step of that epoch, in the order of the batch.
 
-        They are computed: nothing is read, and it works before, in and after a loop. The workers are started only if
-        nobody else can tell the length of the dataset, as by ``len(loader)``.
+        They are computed: nothing is read. Workers are started only if nobody else can tell the dataset's length.
 
         Raises:
             IndexError: The epoch has no such step.
@@ -329,15 +287,16 @@ class Loader(Generic[B]):
 
         Args:
             weights: One for each source, by name or in order.
-            after: The number of batches that still come with the weights of before. None: those that workers have
-                already been given. With several shards pass a number, the same in each process at the same step.
+            after: The number of batches that still come before. None: those that workers have already been given. With
+                several shards pass a number, the same in each process at the same step. With ``pack`` leave it out,
+                and with several shards call this in each process between the same two loops.
 
         Returns:
-            The number of batches that still come with the weights of before.
+            The number of batches that still come before; with ``pack``, the number of windows.
 
         Raises:
             TypeError: The dataset is no ``Mix``.
-            ValueError: The weights, or ``after``, have a wrong value.
+            ValueError: The weights, or ``after``, have a wrong value, or shards that pack are within an epoch.
 
         Example:
             >>> import stoker
@@ -350,8 +309,7 @@ class Loader(Generic[B]):
         """
         self._session.check_usable()
         self._shard.find()
-        check_has_index("set_weights", None, self._pack)
-        return self._session.set_weights(weights, checked_after(after, self._session.shard))
+        return self._session.set_weights(weights, checked_after(after, self._session.shard, self._pack))
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.
@@ -361,7 +319,6 @@ class Loader(Generic[B]):
         Args:
             seconds: The longest time to wait. None: as long as it takes.
         """
-        seconds = checked_seconds(seconds)
         self._session.check_usable()
         self._shard.check()
         self._session.warm_up(seconds)
@@ -395,8 +352,7 @@ class Loader(Generic[B]):
         """Writes a trace of the last 4096 batches for Perfetto; in a ``with`` statement, one of all within the block.
 
         Args:
-            to: The file to write; ``.gz`` is compressed. Or a ``Trace``, which may have several loaders: then nothing
-                is written before the end of the block.
+            to: The file to write; ``.gz`` is compressed. Or a ``Trace`` of several loaders, written at the block's end.
 
         Raises:
             OSError: The file cannot be written.

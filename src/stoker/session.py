@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from stoker.agenda import Agenda, IndexedAgenda
+from stoker.agenda import Agenda, IndexedAgenda, MixedAgenda
+from stoker.arguments import checked_seconds
 from stoker.engine import Delivery
 from stoker.engine_owner import EngineOwner
 from stoker.intake import Intake
 from stoker.interrupts import Hand
 from stoker.observe import Failures, Meter, Setup, Stats
-from stoker.plan import Cursor, Plan, batch_at, passed_over
+from stoker.plan import Cursor, Mixture, Plan, batch_at, passed_over
 from stoker.settings import Settings
 from stoker.showing import Showing
 from stoker.sources import checked_weights
@@ -77,7 +78,8 @@ class Session:
     @property
     def is_endless(self) -> bool:
         """Whether there is one epoch, without end: whoever leaves it goes on there."""
-        return isinstance(self._agenda, IndexedAgenda) and self._agenda.is_endless
+        order = self._agenda.plan.order
+        return isinstance(order, Mixture) and order.is_endless
 
     @property
     def epoch(self) -> int:
@@ -111,7 +113,7 @@ class Session:
         """From the next batch on that no worker has, or from the one after so many, a mixture has these weights.
 
         Returns:
-            How many batches come before.
+            How many batches come before; where rows are packed, how many windows that nothing was taken of.
         """
         return self._turns.take(lambda: self._set_weights(weights, after))
 
@@ -175,9 +177,14 @@ class Session:
         """
         self._turns.take(self._begin_epoch)
 
-    def warm_up(self, seconds: float) -> None:
-        """Lets the workers get as far ahead as they may, for so long at most."""
-        self._turns.take(lambda: self._intake.warm_up(seconds))
+    def warm_up(self, seconds: float | None) -> None:
+        """Lets the workers get as far ahead as they may, for so long at most. None: for as long as it takes.
+
+        Raises:
+            ValueError: That is no number of seconds.
+        """
+        longest = checked_seconds(seconds)
+        self._turns.take(lambda: self._intake.warm_up(longest))
 
     def pids(self) -> list[int]:
         """The worker processes that are up."""
@@ -217,11 +224,12 @@ class Session:
             self._turns.take(self._intake.find_length)
 
     def _set_weights(self, weights: Any, after: int | None) -> int:
-        agenda, intake = self._agenda, self._intake
-        assert isinstance(agenda, IndexedAgenda)
-        weights = checked_weights(weights, agenda.sources)
+        order, intake = self._agenda.plan.order, self._intake
+        if not isinstance(order, Mixture):
+            raise TypeError("set_weights: the dataset has no weights: make the loader of a stoker.Mix")
+        weights, agenda = checked_weights(weights, order.recipe.names), cast(MixedAgenda, self._agenda)
         feed = self._engine.feed
-        if self._settings.on_device is not None and feed is not None:  # a thread hands out more at any time
+        if self._settings.on_device and feed is not None:  # a thread hands out more at any time
             intake.is_in_step = False
             feed.halt()
         ahead = intake.is_in_step and feed is not None and feed.is_sound

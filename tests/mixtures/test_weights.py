@@ -130,6 +130,28 @@ def test_a_change_may_lie_in_a_later_epoch(drop_last):
         assert shares(take(loader, 2 * steps + 5)) == [0] * (2 * steps + 3) + [1] * 2
 
 
+@pytest.mark.parametrize("workers", [Inline(), Threads(2)])
+def test_what_workers_were_given_is_still_delivered(workers):
+    """Nothing that was prefetched is thrown away, unless ``after`` asks for it."""
+    asked = []
+
+    class Counted:
+        def __len__(self):
+            return 1000
+
+        def __getitem__(self, index):
+            asked.append(index)
+            return index
+
+    with Loader(Mix({"web": Counted(), "code": CODE}, ONLY_WEB, ends="never"), 10, workers=workers) as loader:
+        batches = iter(loader)
+        next(batches)
+        before = loader.set_weights(ONLY_CODE)
+        assert shares([kept(next(batches)) for _ in range(before + 3)]) == [0] * before + [1] * 3
+    assert before > 0
+    assert sorted(asked) == list(range(10 * (1 + before)))
+
+
 def test_weights_that_are_set_end_the_schedule():
     with make([(0, ONLY_WEB), (4, BOTH)]) as loader:
         loader.set_weights(ONLY_CODE, after=2)
@@ -260,7 +282,22 @@ def test_a_state_of_other_weights_says_so():
 
 
 @pytest.mark.parametrize(
-    "damage", [{"segments": []}, {"segments": [[0, [1], [0]]]}, {"origin": []}, {"sources": 3}, {"length": "x"}]
+    "damage",
+    [
+        {"segments": []},
+        {"segments": [[0, [1], [0]]]},
+        {"segments": [[0, [0, 0], [0, 0]]]},
+        {"segments": [[0, [1, -1], [0, 0]]]},
+        {"segments": [[0, [1, 1], [0, -1]]]},
+        {"segments": [[5, [1, 1], [0, 0]]]},
+        {"segments": [[0, [1, 1], [0, 0]], [0, [1, 1], [0, 0]]]},
+        {"origin": []},
+        {"sources": 3},
+        {"sources": [[1, 2], [3, 4]]},
+        {"length": "x"},
+        {"length": float("inf")},
+        {"stride": 0},
+    ],
 )
 def test_a_damaged_mixture_is_refused(damage):
     from stoker.plan.state import _check

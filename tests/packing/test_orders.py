@@ -49,16 +49,6 @@ def test_shards_share_out_the_order():
     assert found == all_tokens(Documents(), by_epoch(0))
 
 
-def test_a_mixture_is_packed_and_resumes():
-    def make(workers=0):
-        mix = stoker.Mix({"web": Documents(), "code": Documents(60, seed=1)}, {"web": 0.7, "code": 0.3})
-        return loader(mix, workers=workers)
-
-    assert_resumable(make, epochs=1, resume_with=functools.partial(make, stoker.Threads(2)), steps=6)
-    with make() as packed, pytest.raises(ValueError, match=r"set_weights\(\) of a loader with pack="):
-        packed.set_weights({"web": 0.5, "code": 0.5})
-
-
 def test_buckets_are_refused():
     with pytest.raises(ValueError, match=r"order=Buckets\(...\) with pack="):
         loader(order=stoker.Buckets(Documents().lengths))

@@ -5,9 +5,9 @@ find out with workers of their own (``surveys``) is given to it. That agenda, in
 who have files.
 """
 
-from stoker.agenda.agenda import Agenda, AgendaUnits, Progress, Unpacker
+from stoker.agenda.agenda import Agenda, AgendaUnits, MixedAgenda, Progress, Unpacker
 from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.indexed import IndexedAgenda
 from stoker.agenda.items import ItemAgenda
 
-__all__ = ["Agenda", "AgendaUnits", "AskedOrder", "IndexedAgenda", "ItemAgenda", "Progress", "Unpacker"]
+__all__ = ["Agenda", "AgendaUnits", "AskedOrder", "IndexedAgenda", "ItemAgenda", "MixedAgenda", "Progress", "Unpacker"]

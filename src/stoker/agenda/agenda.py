@@ -8,7 +8,9 @@ from typing import Any, Protocol
 from stoker.engine import Delivery, Units
 from stoker.interrupts import Hand
 from stoker.plan import Batch, Numbering, Plan
+from stoker.plan.mixture import Weights
 
+ENDLESS = "the loader has no length: its Mix has ends='never'. For epochs, pass length=n to Mix"
 ROWS_UNCOUNTED = (
     "the number of batches is not known with pack=, as it depends on the lengths of all samples: count the batches as "
     "they come, or train for a number of steps"
@@ -89,6 +91,23 @@ class Progress(Protocol):
 
         Raises:
             StateError: The state is damaged, or of another agenda.
+        """
+
+
+class MixedAgenda(Protocol):
+    """What an agenda can do besides, whose plan has a mixture for its order."""
+
+    def set_weights(self, weights: Weights, cursor: Any, after: int | None, *, ahead: bool) -> tuple[int, bool]:
+        """From some unit on, the mixture has these weights.
+
+        Args:
+            weights: Of its sources, in their order.
+            cursor: Where the consumer is.
+            after: How many units are still to come before. None: those that were handed out.
+            ahead: Whether what was handed out after the cursor will still be delivered.
+
+        Returns:
+            How many units come before, and whether some that were handed out already have other samples now.
         """
 
 

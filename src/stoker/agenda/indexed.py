@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from stoker.agenda.agenda import Take
+from stoker.agenda.agenda import ENDLESS, Take
 from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.planned_progress import PlannedProgress
 from stoker.engine import Delivery
@@ -115,22 +115,6 @@ class IndexedAgenda:
     def shard(self) -> tuple[int, int]:
         return self._plan.shard
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The names of those that a mixture has.
-
-        Raises:
-            TypeError: There is no mixture.
-        """
-        if not isinstance(self.plan.order, Mixture):
-            raise TypeError("set_weights: the dataset has no weights: make the loader of a stoker.Mix")
-        return self.plan.order.recipe.names
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether there is one epoch, without end."""
-        return isinstance(self._plan.order, Mixture) and self._plan.order.is_endless
-
     def set_shard(self, shard: tuple[int, int]) -> None:
         plan = dataclasses.replace(self._plan, shard=shard)
         if isinstance(plan.order, Mixture) and self.progress.cursor == Cursor() and shard != self.shard:
@@ -144,28 +128,19 @@ class IndexedAgenda:
         self.is_counted = True
 
     def __len__(self) -> int:
-        if self.is_endless:
-            raise TypeError("the loader has no length: its Mix has ends='never'. For epochs, pass length=n to Mix")
+        order = self._plan.order
+        if isinstance(order, Mixture) and order.is_endless:
+            raise TypeError(ENDLESS)
         return self._plan.batch_count(self.progress.epoch)
 
     def set_weights(self, weights: Weights, cursor: Cursor, after: int | None, *, ahead: bool) -> tuple[int, bool]:
-        """From some batch on, a mixture has these weights.
-
-        Args:
-            weights: Of its sources, in their order.
-            cursor: Where the consumer is.
-            after: How many batches are still to come before. None: those that were handed out.
-            ahead: Whether what was handed out after the cursor will still be delivered.
-
-        Returns:
-            How many batches come before, and whether some that were handed out already have other samples now.
-        """
+        """See ``MixedAgenda``: a unit is a batch."""
         plan, order = self.plan, self.plan.order
         assert isinstance(order, Mixture)
         here = cursor.epoch, max((start + plan.stride for start in cursor.taken), default=cursor.position)
         issued = max(here, self.units.issued) if ahead else here
         epoch, position = issued if after is None else _after(plan, *here, after)
-        self._set_plan(dataclasses.replace(plan, order=order.with_weights(weights, order.begin(epoch) + position)))
+        self._set_plan(dataclasses.replace(plan, order=order.with_weights(weights, order.place(epoch, position))))
         return _between(plan, here, (epoch, position)), (epoch, position) < issued
 
     def seek(self) -> None:

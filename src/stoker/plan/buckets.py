@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stoker.plan.domains import Domain
 from stoker.plan.given import digest_of
 from stoker.plan.order import Shuffled
 from stoker.plan.permutation import Positions, derive
-
-_SAMPLES_KEY, _BATCHES_KEY, _GROUPS_KEY = 10, 11, 12  # domains, as in plan.py
 
 _SPREAD = 1.06  # the longest of a bucket against the shortest, where we choose the edges: 3 % of padding
 _FEW = 32  # samples in a batch; where so few fit into the budget, each number of them has a bucket of its own
@@ -98,7 +97,7 @@ class BucketOrder:
         count, sizes = len(self._lengths), self._sizes
         samples, batches = np.arange(count), np.arange(len(sizes))
         if shuffle:
-            samples = Shuffled(count, derive(_SAMPLES_KEY, seed, epoch)).at(samples)
+            samples = Shuffled(count, derive(Domain.BUCKET_SAMPLES, seed, epoch)).at(samples)
         samples = samples[np.argsort(self._buckets[samples], kind="stable")]
         starts = np.cumsum(sizes) - sizes
         if shuffle:
@@ -144,12 +143,12 @@ def _shuffled_batches(tokens: Positions, alike: int, seed: int, epoch: int) -> P
     Whichever shards take turns, all get like numbers of tokens then. The few that are left over are any.
     """
     count = len(tokens)
-    order = Shuffled(count, derive(_BATCHES_KEY, seed, epoch)).at(np.arange(count))
+    order = Shuffled(count, derive(Domain.BUCKET_BATCHES, seed, epoch)).at(np.arange(count))
     groups = count // alike
     grouped, rest = order[: groups * alike], order[groups * alike :]
     rank = np.argsort(tokens[grouped], kind="stable")  # of places in the random order, to which each group goes back
     members = np.sort(rank.reshape(groups, alike), axis=1)
-    turns = Shuffled(groups, derive(_GROUPS_KEY, seed, epoch)).at(np.arange(groups))
+    turns = Shuffled(groups, derive(Domain.BUCKET_GROUPS, seed, epoch)).at(np.arange(groups))
     return np.concatenate((grouped[members[turns].reshape(-1)], rest))
 
 

@@ -40,6 +40,11 @@ class ChunkCursor(NamedTuple):
         """Whether something of the epoch was taken, so that it must go on with the same files and shards."""
         return bool(self.place or self.taken or self.partly or self.waiting)
 
+    @property
+    def begun(self) -> int:
+        """The place after the last group that something was taken of."""
+        return max([self.place, *(place + 1 for place in self.taken), *(place + 1 for place, _ in self.partly)])
+
     def is_over(self, places: int) -> bool:
         """Whether all groups of an epoch with so many places are done with; loose samples may still wait."""
         return self.place >= places

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stoker.plan.domains import Domain
 from stoker.plan.order import Shuffled
 from stoker.plan.permutation import Positions, derive, extend
-
-_STRANDS_KEY, _GROUP_KEY, _GROUP_SEED = 5, 6, 7  # domains, as in plan.py
 
 _ENOUGH = 2**22  # bytes: smaller parts are read together, since handing each out would cost more than reading it
 _FEWEST = 64  # groups, where there are as many parts: there must be some for each worker
@@ -67,7 +66,7 @@ class Groups:
         if shuffle:
             strands = self._order if strands is None else strands
             count = int(strands[-1]) + 1 if len(strands) else 0
-            permuted = Shuffled(count, derive(_STRANDS_KEY, seed, epoch)).at(np.arange(count))
+            permuted = Shuffled(count, derive(Domain.STRANDS, seed, epoch)).at(np.arange(count))
             self._order = permuted if count == len(sizes) else _side_by_side(permuted, strands, abreast or interleave)
         self._bounds = _bounds(np.cumsum(np.where(sizes < 0, _ENOUGH, sizes)[self._order]), interleave)
 
@@ -80,11 +79,11 @@ class Groups:
 
     def seed(self, group: int) -> int:
         """A 64-bit seed for what is random in reading and collating it."""
-        return extend(derive(_GROUP_SEED, self._seed, self._epoch), group)
+        return extend(derive(Domain.GROUP_SEED, self._seed, self._epoch), group)
 
     def key(self, group: int) -> int | None:
         """Of the order of its samples; None: as they are read."""
-        return derive(_GROUP_KEY, self._seed, self._epoch, group) if self._shuffle else None
+        return derive(Domain.GROUP, self._seed, self._epoch, group) if self._shuffle else None
 
     def shares(self, counts: Positions, first: int, count: int, batch_size: int) -> Iterator[Share]:
         """The shares that hold ``count`` samples from the ``first`` on, out of parts with so many samples each."""

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from stoker.plan.domains import Domain
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, Positions, derive
 from stoker.plan.quotas import Share, assigned, quotas
@@ -26,7 +27,6 @@ ENDLESS = 2**62  # positions: how many an order can have
 
 _BLOCK = 4096  # positions; by chance, the positions of a block change places with each other
 _BUFFER = 8192  # positions that are worked out together: each source costs 25 µs, however few of them are its own
-_CHANCE_KEY, _SOURCE_KEY = 12, 13  # domains, as in `plan.py`
 
 
 class Segment(NamedTuple):
@@ -134,7 +134,7 @@ class Stream:
     def _drawn(self, segment: Segment, start: int) -> list[Share]:
         """One block, in which sources have the quotas of the block but come in an order that was drawn."""
         size = np.arange(_BLOCK, dtype=np.int64)
-        places = Permutation(_BLOCK, derive(_CHANCE_KEY, self.seed, segment.start + start))(size)
+        places = Permutation(_BLOCK, derive(Domain.CHANCE, self.seed, segment.start + start))(size)
         shares = quotas(segment.weights).shared_out(start, start + _BLOCK)
         return [Share(source, before, np.sort(places[given])) for source, before, given in shares]
 
@@ -185,7 +185,7 @@ class Mixed:
     ) -> None:
         self._stream, self._lengths, self._shuffle = stream, lengths, shuffle
         self._first, self._positions = first, positions
-        self._keys = [derive(_SOURCE_KEY, seed, int.from_bytes(name.encode(), "big"), len(name)) for name in names]
+        self._keys = [derive(Domain.SOURCE, seed, int.from_bytes(name.encode(), "big"), len(name)) for name in names]
         self._begins = [0, *accumulate(lengths)]
         self._epochs: dict[int, tuple[int, Order]] = {}  # of each source, the order of its latest epoch
         self._last: tuple[int, tuple[Positions, Positions, Positions]] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any, Literal, TypeAlias
 
 from stoker.errors import StateError
@@ -114,6 +115,10 @@ class Mixture:
         """The position of the stream at which that epoch begins."""
         return self.origin[1] + (epoch - self.origin[0]) * self.length
 
+    def place(self, epoch: int, position: int) -> int:
+        """The position of the stream that is that one of an epoch; what comes after the epoch's end is the next one."""
+        return self.begin(epoch) + min(position, self.length)
+
     def position(self, step: int) -> int:
         """The position of the stream at which that step begins, counted from the first one of epoch 0 on."""
         epoch, rest = divmod(step, self.rounds)
@@ -156,7 +161,7 @@ class Mixture:
         """
         try:
             theirs = _restored(state, self)
-        except (TypeError, ValueError, KeyError, IndexError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
             raise StateError(f"the state is damaged: its mixture cannot be read ({error!r})") from error
         if theirs.recipe == self.recipe:
             return theirs
@@ -217,6 +222,9 @@ def _restored(state: dict[str, Any], mixture: Mixture) -> Mixture:
     if not segments or any(len(part) != len(sources) for segment in segments for part in segment[1:]):
         raise ValueError("segments and sources differ in number")
     origin, lengths = state["origin"], tuple(map(int, sources.values()))
+    _check_segments(segments, int(origin[1]))
+    if min(int(state["length"]), int(state["stride"])) < 1:
+        raise ValueError("its length or its stride is below 1")
     return Mixture(
         Recipe(tuple(sources), lengths, schedule, recipe.by, state["ends"]),
         replace(mixture.stream, segments=tuple(segments)),
@@ -224,6 +232,18 @@ def _restored(state: dict[str, Any], mixture: Mixture) -> Mixture:
         int(state["stride"]),
         (int(origin[0]), int(origin[1])),
     )
+
+
+def _check_segments(segments: list[Segment], first: int) -> None:
+    """Whether a stream can have them, whose first position is ``first``."""
+    starts = [segment.start for segment in segments]
+    if starts[0] != first or starts != sorted(set(starts)):
+        raise ValueError(f"segments do not rise from {first} on")
+    for segment in segments:
+        if not all(0 <= weight < inf for weight in segment.weights) or not any(segment.weights):
+            raise ValueError(f"a segment has the weights {segment.weights}")
+        if min(segment.counts) < 0:
+            raise ValueError("a segment counts fewer than 0 samples")
 
 
 def _floats(numbers: Sequence[Any]) -> Weights:

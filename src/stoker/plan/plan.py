@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, NamedTuple, cast
 
+from stoker.plan.domains import Domain
 from stoker.plan.order import Order, plain_order
 from stoker.plan.ordering import Batched, BatchOrdering, Ordering, holds_batches
 from stoker.plan.permutation import derive, extend
@@ -20,10 +21,6 @@ _KEPT_ORDERS = 2  # the epoch that is being read and the one that is being prefe
 _LARGEST = 2**63 - 1  # of any number but the seed: they travel to workers as 64 bits
 _REORDERED = 2**62  # positions, where they are shuffled or rotate: what permutation.py can do
 _SEED_BITS = 4096  # of a seed: Python refuses to write much longer numbers as text, which a state is
-
-# Domains: keys for different purposes never come from the same parts. 1 is in order.py, 5 in replacements.py, 5 to 7
-# in groups.py, and 8 to 12 in weighted.py and buckets.py.
-_BATCH_SEED, _SAMPLE_SEED, _ROTATION_KEY = 2, 3, 4
 
 
 class Batch(NamedTuple):
@@ -311,19 +308,19 @@ def sample_seed(seed: int, epoch: int, index: int) -> int:
 
 @lru_cache(maxsize=8)
 def _sample_key(seed: int, epoch: int) -> int:
-    return derive(_SAMPLE_SEED, seed, epoch)
+    return derive(Domain.SAMPLE_SEED, seed, epoch)
 
 
 @lru_cache(maxsize=8)
 def _rotated(plan: Plan, epoch: int) -> Rotated:
     order = plain_order(plan.length, plan.shuffle, plan.seed, epoch)
-    key = None if plan.shuffle is False else derive(_ROTATION_KEY, plan.seed, epoch)
+    key = None if plan.shuffle is False else derive(Domain.ROTATION, plan.seed, epoch)
     return Rotated(order, plan.span, plan.times, plan.rotating or plan.length, key)
 
 
 @lru_cache(maxsize=8)
 def _seed_key(seed: int, epoch: int) -> int:
-    return derive(_BATCH_SEED, seed, epoch)
+    return derive(Domain.BATCH_SEED, seed, epoch)
 
 
 def _checked_shuffle(shuffle: object) -> bool | int:

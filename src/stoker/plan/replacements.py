@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stoker.plan.domains import Domain
 from stoker.plan.permutation import derive, extend
 
 MOST_REPLACEMENTS = 8  # tried for one sample: if so many fail, something else is wrong
-
-_REPLACEMENT_KEY = 15  # a domain, as those in plan.py are
 
 
 def replacements(seed: int, epoch: int, index: int, among: range) -> Iterator[int]:
@@ -19,7 +18,7 @@ def replacements(seed: int, epoch: int, index: int, among: range) -> Iterator[in
     >>> list(replacements(seed=0, epoch=3, index=1, among=range(4)))
     [2, 0, 3]
     """
-    key, tried = derive(_REPLACEMENT_KEY, seed, epoch, index), {index}
+    key, tried = derive(Domain.REPLACEMENT, seed, epoch, index), {index}
     most = min(MOST_REPLACEMENTS, len(among) - (index in among))
     draw = 0
     while len(tried) <= most:

@@ -17,6 +17,7 @@ from stoker.errors import StateError
 from stoker.plan.cursor import Cursor
 from stoker.plan.mixture import Mixture
 from stoker.plan.numbering import Numbering
+from stoker.plan.ordering import Ordering
 from stoker.plan.plan import PLAN_VERSION, Plan
 
 STATE_VERSION = 2
@@ -51,13 +52,27 @@ def plan_of_state(state: object, plan: Plan | Numbering) -> Plan | Numbering:
         StateError: The state is damaged, or of another mixture.
     """
     checked = _checked_form(state)
-    if not isinstance(plan.order, Mixture):
-        return plan if "mixture" not in checked else _damaged("it is of a Mix, and this dataset is none")
-    if "mixture" not in checked:
-        raise StateError("the state was saved with a dataset that is no Mix: load it with that one, or start afresh")
     begins = not checked["position"] and not checked["taken"]
-    order = plan.order.resumed(checked["mixture"], checked["epoch"] if begins else None)
-    return replace(plan, order=order)
+    order = order_of_state(checked, plan.order, checked["epoch"] if begins else None)
+    return plan if isinstance(plan, Numbering) or order is plan.order else replace(plan, order=order)
+
+
+def order_of_state(state: dict[str, Any], order: Ordering | None, epoch: int | None) -> Ordering | None:
+    """The order that a state of this kind, or another, was saved with: a mixture as it was then, or ``order``.
+
+    Args:
+        state: Its part ``mixture`` is that of `Mixture.to_state`.
+        order: The order of the plan that shall go on with it.
+        epoch: The epoch that begins where the state was saved; None: it was saved in the middle of one.
+
+    Raises:
+        StateError: It is damaged, or of another mixture.
+    """
+    if not isinstance(order, Mixture):
+        return order if "mixture" not in state else _damaged("it is of a Mix, and this dataset is none")
+    if "mixture" not in state:
+        raise StateError("the state was saved with a dataset that is no Mix: load it with that one, or start afresh")
+    return order.resumed(state["mixture"], epoch)
 
 
 def from_state(state: object, plan: Plan | Numbering) -> Cursor:

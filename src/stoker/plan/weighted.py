@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stoker.plan.domains import Domain
 from stoker.plan.given import digest_of
 from stoker.plan.order import Buffered, Listed, Order, Sequential
 from stoker.plan.permutation import Positions, derive, fractions
-
-_DRAWS_KEY, _KEYS_KEY = 8, 9  # domains, as in plan.py
 
 
 class Weighted:
@@ -70,10 +69,10 @@ class Weighted:
         """The draws of that epoch."""
         self.positions(length, seed, epoch)
         if not self._replacement:
-            return Listed(self._without_replacement(derive(_KEYS_KEY, seed, epoch)), Sequential(self._length))
+            return Listed(self._without_replacement(derive(Domain.DRAWS_ONCE, seed, epoch)), Sequential(self._length))
         if self._ends is None:
             self._ends = np.cumsum(self._weights)
-        return Buffered(self._length, _Draws(self._ends, derive(_DRAWS_KEY, seed, epoch)))
+        return Buffered(self._length, _Draws(self._ends, derive(Domain.DRAWS, seed, epoch)))
 
     def fingerprint(self, epoch: int | None) -> str:
         """What a state holds of it."""

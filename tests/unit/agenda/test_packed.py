@@ -7,10 +7,13 @@ from itertools import islice
 
 import numpy as np
 
+from stoker.agenda import IndexedAgenda
+from stoker.agenda.packed import PackedAgenda
 from stoker.agenda.packed.units import PackedUnits
 from stoker.agenda.packed.windows import Windows
 from stoker.collation import Pack
-from stoker.plan import ChunkCursor, Plan, Sequential, again
+from stoker.plan import ChunkCursor, Cursor, Mixture, Plan, Recipe, Sequential, again
+from stoker.sources import IndexedSource
 
 
 @dataclass(frozen=True)
@@ -62,3 +65,30 @@ def test_shards_share_out_all_positions_once():
         units = PackedUnits(Windows(Plan(29, 2, shuffle=True, shard=(shard, 3)), Pack(8, window=4)))
         found += [index for epoch, _, indices in offered(units, 9) if epoch == 0 for index in indices]
     assert sorted(found) == np.arange(29).tolist()
+
+
+def mixed(size):
+    """Epochs of 21 samples."""
+    recipe = Recipe(("web", "code"), (100, 100), ((0, (1.0, 0.0)),), "quota", 21)
+    return Plan(200, size, order=Mixture.of(recipe, stride=size, seed=0))
+
+
+def test_weights_that_are_set_when_all_of_an_epoch_was_handed_out_hold_from_the_next_one_on():
+    """Its last unit is short: the next epoch does not begin where a full one would have ended."""
+    source = IndexedSource.of(range(200))
+    batches, windows = (
+        IndexedAgenda(mixed(8), source, lambda plan: 1),
+        PackedAgenda(mixed(2), Pack(9, window=8), source),
+    )
+    for agenda, cursor in ((batches, Cursor()), (windows, ChunkCursor())):
+        list(islice(agenda.units.runs(lambda: 1), 3))
+        assert agenda.set_weights((0.0, 1.0), cursor, None, ahead=True) == (3, False)
+        assert agenda.plan.order.stream.segments[-1].start == 21
+
+
+def test_weights_never_change_what_is_in_a_window_that_something_was_taken_of():
+    """It is made again after a resume, and must have the same rows."""
+    agenda = PackedAgenda(mixed(2), Pack(9, window=4), IndexedSource.of(range(200)))
+    cursor = ChunkCursor(place=1, taken=(2,), partly=((3, 1),), waiting=((2, 0),))
+    assert agenda.set_weights((0.0, 1.0), cursor, None, ahead=False) == (0, False)
+    assert agenda.plan.order.stream.segments[-1].start == 16

@@ -11,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from stoker.agenda.agenda import ROWS_UNCOUNTED
+from stoker.agenda.agenda import ENDLESS, ROWS_UNCOUNTED
 from stoker.agenda.packed.progress import PackedProgress
 from stoker.agenda.packed.units import PackedUnits
 from stoker.agenda.packed.windows import Windows
 from stoker.collation import Pack
-from stoker.plan import Plan
+from stoker.plan import ChunkCursor, Mixture, Plan
+from stoker.plan.mixture import Weights
 from stoker.sources import IndexedSource
 
 
@@ -55,16 +56,41 @@ class PackedAgenda:
         except BaseException:
             self._windows.set_batches(before)
             raise
+        self.units.has_told = self._windows.plan.order
 
     def set_length(self, length: int) -> None:
         self._windows.set_batches(self._windows.batches.of_length(length))
         self.is_counted = True
 
     def __len__(self) -> int:
-        raise TypeError(ROWS_UNCOUNTED)
+        order = self.plan.order
+        raise TypeError(ENDLESS if isinstance(order, Mixture) and order.is_endless else ROWS_UNCOUNTED)
+
+    def set_weights(self, weights: Weights, cursor: ChunkCursor, after: int | None, *, ahead: bool) -> tuple[int, bool]:
+        """See ``MixedAgenda``: a unit is a window, and ``after`` is None.
+
+        Raises:
+            ValueError: There are several shards, and this one is in the middle of an epoch.
+        """
+        plan, order, here = self.plan, self.plan.order, (cursor.epoch, cursor.begun)
+        assert isinstance(order, Mixture)
+        issued = max(here, self.units.issued) if ahead else here
+        epoch, place = issued
+        if plan.shard[1] > 1:  # which windows were handed out differs, but where an epoch begins does not
+            if cursor.is_within:
+                raise ValueError(
+                    f"set_weights in the middle of an epoch, on {plan.shard[1]} shards with pack=: each shard is at "
+                    f"another sample. Call it in each process between the same two loops"
+                )
+            epoch, place = here
+        before = sum(self._windows.count(each) for each in range(here[0], epoch)) + place - here[1]
+        changed = order.with_weights(weights, order.place(epoch, place * plan.stride))
+        self._windows.set_batches(dataclasses.replace(self._windows.batches, order=changed))
+        return before, (epoch, place) < issued
 
     def seek(self) -> None:
-        self.units.sought = self.progress.cursor
+        self.units.sought = cursor = self.progress.cursor
+        self.units.issued = cursor.epoch, cursor.begun
 
     def recount(self) -> bool:
         if self._source.is_factory or self.progress.cursor.is_within:

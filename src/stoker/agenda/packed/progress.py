@@ -50,7 +50,10 @@ class PackedProgress:
         return to_state(cursor, self._windows)
 
     def from_state(self, state: dict[str, Any]) -> ChunkCursor:
-        return from_state(state, self._windows)
+        cursor, batches = from_state(state, self._windows)
+        if batches != self._windows.batches:
+            self._windows.set_batches(batches)
+        return cursor
 
     def _is_over(self, cursor: ChunkCursor) -> bool:
         batches = self._windows.batches

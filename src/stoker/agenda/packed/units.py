@@ -11,13 +11,14 @@ from stoker.agenda.asked_order import AskedOrder
 from stoker.agenda.chunks.opening import Forms, Opening
 from stoker.agenda.packed.windows import Windows
 from stoker.engine import Delivery
-from stoker.plan import Batch, ChunkCursor, Run, SentBatches, again
+from stoker.plan import Batch, ChunkCursor, Mixture, Run, SentBatches, again
 
 
 class PackedUnits:
     """A unit is a window: workers work out its samples themselves, and get nothing but its position.
 
-    Where code of the user's gives the order, it is as with batches: see ``IndexedUnits``.
+    Where code of the user's gives the order, or the weights of a mixture were set, it is as with batches: see
+    ``IndexedUnits``.
     """
 
     interrupt: BaseException | None = None  # nothing of the user's is called here
@@ -25,6 +26,8 @@ class PackedUnits:
 
     def __init__(self, windows: Windows) -> None:
         self.sought = ChunkCursor()  # where they begin
+        self.issued = 0, 0  # epoch and place after the last window that was handed out
+        self.has_told = windows.plan.order  # what workers have
         self._windows = windows
 
     @property
@@ -42,15 +45,21 @@ class PackedUnits:
         sought, count = self.sought, self._windows.count
         epoch = sought.epoch
         yield from (self._run(again(epoch), place) for place in sorted({place for place, _ in sought.waiting}))
-        yield from (self._run(epoch, place) for place in sought.remaining(count(epoch)))
+        for place in sought.remaining(count(epoch)):
+            self.issued = epoch, place + 1
+            yield self._run(epoch, place)
         while self.order is None and count(epoch + 1):
             epoch += 1
-            yield from (self._run(epoch, place) for place in range(count(epoch)))
+            for place in range(count(epoch)):
+                self.issued = epoch, place + 1
+                yield self._run(epoch, place)
 
-    def payload(self, run: Run) -> SentBatches | None:
+    def payload(self, run: Run) -> SentBatches | Mixture | None:
+        plan = self._windows.plan
+        if isinstance(plan.order, Mixture) and plan.order is not self.has_told:
+            return plan.order
         if self.order is None:
             return None
-        plan = self._windows.plan
         window = plan.batch(_real(run.epoch), run.position)
         return SentBatches(plan.seed, {window: np.asarray(plan.indices(window))})
 
