@@ -7,6 +7,7 @@ Uses the public face of Stoker alone, and torch.
 
 try:
     from stoker.torch.adoption import adopt
+    from stoker.torch.batch_sampler import BatchSampler
     from stoker.torch.loader import DataLoader
     from stoker.torch.trainer import TrainerMixin
 except ModuleNotFoundError as error:
@@ -14,4 +15,4 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError("stoker.torch needs torch: pip install 'stoker[torch]'") from error
 
-__all__ = ["DataLoader", "TrainerMixin", "adopt"]
+__all__ = ["BatchSampler", "DataLoader", "TrainerMixin", "adopt"]
