@@ -38,9 +38,14 @@ class Faulty:
 @pytest.mark.parametrize(
     ("dataset", "options"),
     [
-        pytest.param(NUMBERS, {"order": Weighted(NUMBERS + 1.0)}, id="weights"),
+        pytest.param(NUMBERS, {"order": Weighted(NUMBERS + 1.0)}, id="weights", marks=pytest.mark.exhaustive),
         pytest.param(NUMBERS, {"order": lambda epoch: NUMBERS[epoch::3]}, id="function"),
-        pytest.param(NUMBERS, {"order": Buckets(LENGTHS, max_tokens=100), "shuffle": True}, id="buckets"),
+        pytest.param(
+            NUMBERS,
+            {"order": Buckets(LENGTHS, max_tokens=100), "shuffle": True},
+            id="buckets",
+            marks=pytest.mark.exhaustive,
+        ),
         pytest.param(MIX, {"shuffle": True}, id="mix"),
         pytest.param(DOCUMENTS, {"pack": Pack(64, window=16), "shuffle": True}, id="packing"),
         pytest.param(Faulty(), {"on_error": "replace", "retry": stoker.Retry(2, backoff=0.001)}, id="faults"),
