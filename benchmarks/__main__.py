@@ -1,5 +1,5 @@
 """`python -m benchmarks`: runs the bench, shows it, and writes results/latest.*, bench.png, forms.png, drop_in.png,
-cache.png and chunks_memory.png in docs/images.
+cache.png and chunks_memory.png in docs/images, and the tables of the README and the docs.
 
 A quick or partial run writes results/smoke.* instead, so that it never replaces the figures of a real one.
 """
@@ -26,6 +26,7 @@ from benchmarks import (
     machine,
     mixture_figures,
     packing_comparisons,
+    pages,
     plot,
     ray_figures,
 )
@@ -112,15 +113,17 @@ def main() -> None:
             report.write(_RESULTS, options.name)  # after each: a run that is cut short has something to show
         for group in _groups(options):
             report.figures += figures.measure(group, options.runs, screen.step)
+            report.write(_RESULTS, options.name)
         for comparison in _comparisons(options):
             report.comparisons.append(comparisons.measure(comparison, settings, screen.step))
-    report.write(_RESULTS, options.name)
-    _write_sections(report, options)
+            report.write(_RESULTS, options.name)
     plot.draw(report.workloads, LOADERS, _image(options, "bench"))
     form_plot.draw(report.forms, FORM_CONTENDERS, _image(options, "forms"))
     form_plot.draw(report.drop_ins, DROP_IN_CONTENDERS, _image(options, "drop_in"))
     cache_plot.draw(report.figures, _image(options, "cache"))
     chunk_plot.draw(report.figures, _image(options, "chunks_memory"))
+    if options.name == _REAL:
+        pages.main()
 
 
 def _races(
@@ -172,19 +175,6 @@ def _groups(options: Options) -> Iterator[figures.Group]:
         yield from ray_figures.groups()
     if _MIXTURES in options.only:
         yield from mixture_figures.groups()
-
-
-def _write_sections(report: Report, options: Options) -> None:
-    """What a page says about streams and chunk files, another about the drop-in, and another about Ray."""
-    sections = {}
-    if not set(options.only).isdisjoint((*CHUNK_COMPARISONS, _REMOTE)):
-        sections["chunks"] = report.section("chunks", chunk_figures.NAMES, CHUNK_COMPARISONS)
-    if not set(options.only).isdisjoint((*DROP_INS, _DROP_IN)):
-        sections[_DROP_IN] = report.section(_DROP_IN, drop_in_figures.NAMES, drop_ins=DROP_INS)
-    if not set(options.only).isdisjoint((*RAY_COMPARISONS, _RAY)):
-        sections[_RAY] = report.section(_RAY, ray_figures.NAMES, RAY_COMPARISONS)
-    for name, text in sections.items():
-        (_RESULTS / f"{options.name}.{name}.md").write_text(text, encoding="utf-8")
 
 
 def _image(options: Options, name: str) -> Path:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,21 +34,6 @@ class Report:
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         (folder / f"{name}.md").write_text(self.markdown(), encoding="utf-8")
 
-    def section(
-        self, title: str, figures: Collection[str], comparisons: Collection[str] = (), drop_ins: Collection[str] = ()
-    ) -> str:
-        """The tables of some of what was measured, between the marks of a page that they are pasted into."""
-        part = replace(
-            self,
-            workloads=[],
-            forms=[],
-            drop_ins=[result for result in self.drop_ins if result.workload.name in drop_ins],
-            figures=[figure for figure in self.figures if figure.name in figures],
-            comparisons=[one for one in self.comparisons if one.comparison.workload.name in comparisons],
-        )
-        tables = part.markdown().removeprefix(_about(self.machine, self.settings)).strip()
-        return f"<!-- bench {title} -->\n\n{tables}\n\n<!-- /bench {title} -->\n"
-
     def _plain(self) -> dict[str, Any]:
         return {
             "machine": self.machine,
@@ -61,17 +46,17 @@ class Report:
         }
 
     def markdown(self) -> str:
-        parts = [_about(self.machine, self.settings)]
+        parts = [about(self.machine, self.settings)]
         if self.workloads:
             parts += [_throughput_table(self.workloads, CONTENDERS), _cost_table(self.workloads, CONTENDERS)]
         if self.forms:
-            table = _throughput_table(self.forms, FORM_CONTENDERS)
-            about = "Samples in the forms that people have, most of 1 KB and 256 a batch; SPDL with default_collate"
-            parts.append(f"{about}:\n\n{table}")
+            throughput = _throughput_table(self.forms, FORM_CONTENDERS)
+            title = "Samples in the forms that people have, most of 1 KB and 256 a batch; SPDL with default_collate"
+            parts.append(f"{title}:\n\n{throughput}")
         if self.drop_ins:
-            table = _throughput_table(self.drop_ins, DROP_IN_CONTENDERS)
-            about = "The drop-in for torch's DataLoader, all given the same arguments"
-            parts += [f"{about}:\n\n{table}", _cost_table(self.drop_ins, DROP_IN_CONTENDERS)]
+            throughput = _throughput_table(self.drop_ins, DROP_IN_CONTENDERS)
+            title = "The drop-in for torch's DataLoader, all given the same arguments"
+            parts += [f"{title}:\n\n{throughput}", _cost_table(self.drop_ins, DROP_IN_CONTENDERS)]
         if self.figures:
             parts.append(_figure_table(self.figures))
         parts += map(_comparison_table, self.comparisons)
@@ -124,7 +109,8 @@ def _plain_spreads(spreads: dict[str, Spread | None]) -> dict[str, Any]:
     return {name: asdict(spread) for name, spread in spreads.items() if spread is not None}
 
 
-def _about(machine: dict[str, Any], settings: dict[str, Any]) -> str:
+def about(machine: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Where and how it was measured."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     return (
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}; {versions}. "
@@ -141,30 +127,30 @@ def _throughput_table(results: Sequence[WorkloadResult], names: Sequence[str]) -
         cells = [amount(result.throughput(name)) for name in names]
         name = f"**{result.workload.name}**: {result.workload.title}, {result.workload.unit}"
         rows.append([name, f"**{cells[0]}**", *cells[1:], *target_cells(result), mark(result.verdict())])
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _cost_table(results: Iterable[WorkloadResult], names: Sequence[str]) -> str:
     rows = []
     for result in results:
-        per = _counted(result.workload.unit)
+        per = counted(result.workload.unit)
         rows.append([f"**{result.workload.name}**, per {per}", *(cost(result, name) for name in names)])
-    return "CPU-seconds and peak memory (PSS) of the whole process tree:\n\n" + _table(["workload", *names], rows)
+    return "CPU-seconds and peak memory (PSS) of the whole process tree:\n\n" + table(["workload", *names], rows)
 
 
-def _counted(unit: str) -> str:
+def counted(unit: str) -> str:
     """What CPU-seconds are told for."""
     return "1 GB" if unit == "GB/s" else "1000 batches"
 
 
 def _figure_table(figures: Iterable[FigureResult]) -> str:
     rows = [[figure.title, figure.value, figure.target, mark(figure.met)] for figure in figures]
-    return _table(["figure", "measured", "target", ""], rows)
+    return table(["figure", "measured", "target", ""], rows)
 
 
 def _comparison_table(result: ComparisonResult) -> str:
     rows = [[f"**{cells[0]}**", *cells[1:]] for cells in map(partial(comparison_cells, result), result.comparison.rows)]
-    return f"{comparison_title(result)}:\n\n" + _table(comparison_head(result), rows)
+    return f"{comparison_title(result)}:\n\n" + table(comparison_head(result), rows)
 
 
 def comparison_title(result: ComparisonResult) -> str:
@@ -173,7 +159,7 @@ def comparison_title(result: ComparisonResult) -> str:
 
 def comparison_head(result: ComparisonResult) -> list[str]:
     unit = result.race.workload.unit
-    return ["", "", unit, result.comparison.ratio, f"CPU of {_counted(unit)} · peak PSS", ""]
+    return ["", "", unit, result.comparison.ratio, f"CPU of {counted(unit)} · peak PSS", ""]
 
 
 def comparison_cells(result: ComparisonResult, row: Row) -> list[str]:
@@ -183,7 +169,8 @@ def comparison_cells(result: ComparisonResult, row: Row) -> list[str]:
     return [name, row.about, *found, mark(result.met(row))]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """In Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
