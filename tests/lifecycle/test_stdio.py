@@ -115,3 +115,35 @@ def test_a_reader_that_has_gone_away_is_no_traceback_of_a_worker(tmp_path):
     write(tmp_path, {"train.py": code})
     status, _, errors = run(tmp_path, ["train.py"])
     assert (status, errors) == (0, "")
+
+
+PRINTED_AND_FORKED = """
+import stoker, talkative
+from stoker import Processes
+
+print("before the workers")
+with stoker.Loader(talkative.Rows(), 2, workers=WORKERS) as loader:
+    print(len(list(loader)), "batches")
+"""
+TALKATIVE = """
+print("imported")
+
+
+class Rows:
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return index
+"""
+
+
+@pytest.mark.parametrize(("start", "importers"), [("nursery", 2), ("fork", 1), ("spawn", 4)])
+def test_what_was_printed_before_a_worker_was_forked_is_printed_once(start, importers, tmp_path):
+    code = PRINTED_AND_FORKED.replace("WORKERS", f"Processes(3, start={start!r})")
+    write(tmp_path, {"train.py": code, "talkative.py": TALKATIVE})
+    status, output, errors = run(tmp_path, ["train.py"])
+    assert (status, errors) == (0, "")
+    assert output.count("before the workers") == 1
+    assert output.count("imported") == importers
+    assert output.count("4 batches") == 1

@@ -11,7 +11,7 @@ import numpy.random  # noqa: F401  # numpy loads it when first used, which would
 
 from stoker.workers.imports import become_worker, depth_of_workers
 from stoker.workers.processes.launcher import ChildrenLauncher
-from stoker.workers.processes.service import Ends, die_with, fail, leave, serve, settle_in
+from stoker.workers.processes.service import Ends, die_with, fail, flush_output, leave, serve, settle_in
 from stoker.workers.processes.signals import reset_signals
 from stoker.workers.worker import Job
 
@@ -21,6 +21,7 @@ def forking(job: Job) -> ChildrenLauncher:
 
 
 def _fork(worker: int, ends: Ends, job: Job) -> int:
+    flush_output()
     consumer, depth = os.getpid(), depth_of_workers()
     # An interrupt in the child, before it is a worker, would make it go on as the consumer.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())

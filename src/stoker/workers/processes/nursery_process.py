@@ -18,7 +18,15 @@ from stoker.workers.imports import become_maker, become_worker
 from stoker.workers.processes.launcher import has_ended, how_it_ended
 from stoker.workers.processes.orders import Kill, Launch, receive_order
 from stoker.workers.processes.records import Said, Say
-from stoker.workers.processes.service import Ends, fail, leave, raise_limit_of_descriptors, serve, settle_in
+from stoker.workers.processes.service import (
+    Ends,
+    fail,
+    flush_output,
+    leave,
+    raise_limit_of_descriptors,
+    serve,
+    settle_in,
+)
 from stoker.workers.processes.shipment import load_job
 from stoker.workers.processes.signals import reset_signals
 
@@ -118,6 +126,7 @@ class _ForkServer:
                 self._imported.add(name)
                 with contextlib.suppress(BaseException):  # the worker will meet it too, and can tell the user
                     importlib.import_module(name)
+        flush_output()  # what they have printed as they were imported: each worker would print it again
         reset_signals()  # of which a module may have made anything
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)

@@ -192,7 +192,7 @@ def die_with(pid: int) -> None:
 
 def leave() -> NoReturn:
     """Ends this process without the exit handlers that it got from the process it was forked from."""
-    _flush()
+    flush_output()
     os._exit(0)
 
 
@@ -201,11 +201,12 @@ def fail() -> NoReturn:
     with contextlib.suppress(OSError, ValueError):  # it is closed
         if sys.stderr is not None:
             traceback.print_exc()
-    _flush()
+    flush_output()
     os._exit(1)
 
 
-def _flush() -> None:
+def flush_output() -> None:
+    """Writes out what was printed. Also before a fork: the child would print what it inherits once more."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # None, closed, a pipe that nobody reads, or the user's own
             stream.flush()
