@@ -12,7 +12,7 @@ from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.ordering import Ordering
 from stoker.plan.permutation import Permutation, derive
-from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
+from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, rotation_of, sample_seed
 from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
@@ -53,6 +53,7 @@ __all__ = [
     "passed_over",
     "plan_of_state",
     "replacements",
+    "rotation_of",
     "runs",
     "sample_seed",
     "to_state",
