@@ -17,7 +17,7 @@ from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
 from stoker.plan.sent import SentBatches
-from stoker.plan.state import STATE_VERSION, from_state, identity, order_of_state, plan_of_state, to_state
+from stoker.plan.state import STATE_VERSION, check_sum, from_state, identity, order_of_state, plan_of_state, to_state
 from stoker.plan.weighted import Weighted
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Weighted",
     "again",
     "batch_at",
+    "check_sum",
     "derive",
     "from_state",
     "identity",

@@ -116,8 +116,8 @@ class Stream:
 
     def _after(self, segment: Segment) -> int | None:
         """Where the next segment begins."""
-        place = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
-        return self.segments[place].start if place < len(self.segments) else None
+        nth = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
+        return self.segments[nth].start if nth < len(self.segments) else None
 
     def _within(self, segment: Segment, start: int, stop: int) -> list[Share]:
         """The same of positions that are counted from the segment's beginning."""
@@ -228,10 +228,10 @@ class Mixed:
             return own % length if start // length != (stop - 1) // length else own - start // length * length
         parts = []
         while start < stop:
-            epoch, place = divmod(start, length)
+            epoch, first = divmod(start, length)
             upto = min(stop, (epoch + 1) * length)
             order = self._order(source, epoch)
-            parts.append(order.at(np.arange(place, place + upto - start, dtype=np.int64)))
+            parts.append(order.at(np.arange(first, first + upto - start, dtype=np.int64)))
             start = upto
         return np.concatenate(parts)
 

@@ -115,7 +115,7 @@ class Mixture:
         """The position of the stream at which that epoch begins."""
         return self.origin[1] + (epoch - self.origin[0]) * self.length
 
-    def place(self, epoch: int, position: int) -> int:
+    def stream_position(self, epoch: int, position: int) -> int:
         """The position of the stream that is that one of an epoch; what comes after the epoch's end is the next one."""
         return self.begin(epoch) + min(position, self.length)
 
@@ -201,7 +201,7 @@ class Mixture:
         counted = dict(zip(theirs.recipe.names, theirs.stream.counts(first), strict=True))
         counts = tuple(counted.get(name, 0) for name in self.recipe.names)
         step = epoch * theirs.rounds
-        begun = [place for place, (start, _) in enumerate(self.recipe.schedule) if start <= step][-1]
+        begun = [nth for nth, (start, _) in enumerate(self.recipe.schedule) if start <= step][-1]
         stream = replace(self.stream, segments=(Segment(first, self.recipe.schedule[begun][1], counts),))
         mixture = replace(self, stream=stream, origin=(epoch, first))
         for start, weights in self.recipe.schedule[begun + 1 :]:
