@@ -10,7 +10,7 @@ from stoker.engine import Delivery
 from stoker.plan import Batch, ChunkCursor, Plan
 
 
-class Groups(Protocol):
+class GroupedUnits(Protocol):
     """What the progress must know of the units."""
 
     def what(self, epoch: int) -> str:
@@ -40,7 +40,7 @@ class GroupedProgress:
         groups: The units.
     """
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: GroupedUnits) -> None:
         self.cursor = ChunkCursor()
         self._groups = groups
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stoker.observe.core_use import CoreUse
 from stoker.observe.forecast import SMALL_SHARE, Forecast
-from stoker.observe.what_if import Arrangement, Pace
+from stoker.observe.what_if import Arrangement, Durations
 
 if TYPE_CHECKING:
     from stoker.observe.stats import Stats
@@ -117,9 +117,9 @@ class Evidence:
     @cached_property
     def forecast(self) -> Forecast:
         now = Arrangement(max(self.stats.workers, 1), self.setup.prefetch, self.setup.in_order)
-        return Forecast(self._pace(), now, self.cores.count, self.wait if self.stats.workers else None)
+        return Forecast(self._durations(), now, self.cores.count, self.wait if self.stats.workers else None)
 
-    def _pace(self) -> Pace:
+    def _durations(self) -> Durations:
         spent = {name: station.spent for name, station in self.stations.items()}
         units = max(spent["fetch"].count, spent["write"].count, 1)
         batches = max(spent["wait"].count, 1)
@@ -127,7 +127,7 @@ class Evidence:
         if not self.stats.workers:  # what it makes itself, workers would make instead
             own, consumer_cpu = spent["move"].total, max(consumer_cpu - self.stats.cpu, 0.0)
         fetch = spent["fetch"]
-        return Pace(
+        return Durations(
             fetch.cut(max(_MUCH_LONGER * fetch.p50, _NOTICEABLE_S)) if self.tail.units and self.is_of_start else fetch,
             spent["write"],
             spent["step"],

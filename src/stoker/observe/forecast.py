@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import ceil
 
-from stoker.observe.what_if import Arrangement, Pace, wait_share
+from stoker.observe.what_if import Arrangement, Durations, wait_share
 
 SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
 MANY_WORKERS = 64  # more than these are not proposed
@@ -18,14 +18,14 @@ class Forecast:
     """Asks the model, unless that does not even give what was measured.
 
     Args:
-        pace: How long everything took.
+        durations: How long everything took.
         arrangement: How it was arranged then.
         cores: That there are; 0: not known.
         wait: The share of its time that the consumer waited; None: there were no workers, and it did all itself.
     """
 
-    def __init__(self, pace: Pace, arrangement: Arrangement, cores: int, wait: float | None) -> None:
-        self._pace, self._now, self._cores, self._wait = pace, arrangement, cores, wait
+    def __init__(self, durations: Durations, arrangement: Arrangement, cores: int, wait: float | None) -> None:
+        self._durations, self._now, self._cores, self._wait = durations, arrangement, cores, wait
 
     def now(self) -> float:
         """The share of its time that the consumer would wait if nothing is changed."""
@@ -41,10 +41,10 @@ class Forecast:
 
     def workers_needed(self) -> int | None:
         """The smallest number of workers with which the consumer would hardly wait; None: none is enough, or known."""
-        pace, making, taking = self._pace, self._making, self._taking
+        durations, making, taking = self._durations, self._making, self._taking
         if not self._is_trusted or not taking or making / taking > MANY_WORKERS:
             return None
-        first, at_best = max(ceil(making / taking), 1), pace.own / (pace.step.mean + pace.own)
+        first, at_best = max(ceil(making / taking), 1), durations.own / (durations.step.mean + durations.own)
         for workers in range(first, min(first + 4, MANY_WORKERS + 1)):
             if self._with(replace(self._now, workers=workers)) < at_best + SMALL_SHARE:
                 return workers
@@ -58,19 +58,19 @@ class Forecast:
     @property
     def _making(self) -> float:
         """Seconds that a worker takes for a unit of work."""
-        return self._pace.fetch.mean + self._pace.write.mean
+        return self._durations.fetch.mean + self._durations.write.mean
 
     @property
     def _taking(self) -> float:
         """Seconds in which the consumer uses up a unit of work, if it need not wait."""
-        return self._pace.batches * (self._pace.step.mean + self._pace.own)
+        return self._durations.batches * (self._durations.step.mean + self._durations.own)
 
     @cached_property
     def _is_trusted(self) -> bool:
         """Whether the model gives what was measured."""
         if self._wait is None:  # the consumer does it all, one after the other
-            return self._pace.step.count > 0
+            return self._durations.step.count > 0
         return abs(self.now() - self._wait) <= _TRUSTED
 
     def _with(self, then: Arrangement) -> float:
-        return wait_share(self._pace, self._now, then, self._cores)
+        return wait_share(self._durations, self._now, then, self._cores)

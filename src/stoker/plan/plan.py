@@ -12,7 +12,7 @@ from stoker.plan.order import plain_order
 from stoker.plan.ordering import Batched, Ordering, holds_batches
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
-from stoker.plan.shares import Shares
+from stoker.plan.round_shares import RoundShares
 
 PLAN_VERSION = 1  # raised when any (plan, epoch, position) would give other indices or another seed
 
@@ -118,8 +118,8 @@ class Plan:
         return self._shares.stride
 
     @cached_property
-    def _shares(self) -> Shares:
-        return Shares(self.batch_size or 1, self.shard, drop_last=self.drop_last, even=self.even_shards)
+    def _shares(self) -> RoundShares:
+        return RoundShares(self.batch_size or 1, self.shard, drop_last=self.drop_last, even=self.even_shards)
 
     def is_over(self, position: int, epoch: int = 0) -> bool:
         """Whether no round begins at `position`: the epoch ends there."""

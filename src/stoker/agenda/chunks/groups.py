@@ -11,7 +11,7 @@ from stoker.sources.chunks import Chunks
 
 
 class ChunkGroups:
-    """See ``Groups``.
+    """See ``GroupedUnits``.
 
     Args:
         chunks: The files.

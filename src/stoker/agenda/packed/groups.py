@@ -10,7 +10,7 @@ from stoker.plan import ChunkCursor, Plan
 
 
 class PackedGroups:
-    """See ``Groups``.
+    """See ``GroupedUnits``.
 
     Args:
         windows: All there are.

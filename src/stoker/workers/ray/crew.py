@@ -13,8 +13,8 @@ from stoker.workers.imports import depth_of_workers
 from stoker.workers.ray.actor import WorkerActor
 from stoker.workers.ray.crew_member import CrewMember
 from stoker.workers.ray.demand import Demand
-from stoker.workers.ray.muster import Muster
 from stoker.workers.ray.placing import Placing
+from stoker.workers.ray.quorum import Quorum
 from stoker.workers.ray.receiver import Opened, Receiver, Up
 
 
@@ -50,7 +50,7 @@ class Crew:
         self._new_actor = new_actor
         self._dormant: list[int] = []  # numbers that the engine knows, and demand has not called for
         self._demand = Demand(placing.first, placing.least, placing.most, monotonic())
-        self._muster = Muster(placing, self.members)
+        self._quorum = Quorum(placing, self.members)
 
     def start(self, worker: int) -> None:
         """At once, or when demand calls for it."""
@@ -58,7 +58,7 @@ class Crew:
         if len(self.members) >= self._demand.wanted:
             self._dormant.append(worker)
             return
-        self._muster.asked_for_one()
+        self._quorum.asked_for_one()
         actor = self._new_actor.remote(worker, depth_of_workers())
         member = self.members[worker] = CrewMember(worker, actor, monotonic())
         self._receiver.expect(member, actor.hello.remote(), lambda hello: Up(member, hello, perf_counter_ns()))
@@ -79,7 +79,7 @@ class Crew:
             StartError: Too few are up for too long.
         """
         now = monotonic()
-        self._muster.check(now)
+        self._quorum.check(now)
         if self._demand.is_fixed:
             return
         busy = sum(member.is_busy for member in self.members.values())
@@ -90,7 +90,7 @@ class Crew:
 
     def until(self) -> float | None:
         """When to review it again at the latest."""
-        moments = [moment for moment in (self._demand.look_again, self._muster.until()) if moment is not None]
+        moments = [moment for moment in (self._demand.look_again, self._quorum.until()) if moment is not None]
         return min(moments, default=None)
 
     @property

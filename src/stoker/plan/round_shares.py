@@ -1,9 +1,9 @@
-"""Shares: which part of a round one shard has."""
+"""Shares of rounds: which part of each round one shard has."""
 
 from stoker.plan.permutation import Positions
 
 
-class Shares:
+class RoundShares:
     """One shard's share of each round: arithmetic on positions, whatever stands there.
 
     Args:
