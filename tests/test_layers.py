@@ -33,14 +33,47 @@ LAYERS = [
         "observe",
     ),
     *("bridges", "batches", "shards", "arguments", "orders"),
-    *("settings", "assembly", "feed", "engine_owner", "intake", "turns", "display", "showing", "session"),
+    *(
+        "settings",
+        "assembly",
+        "feed",
+        "engine_owner",
+        "intake",
+        "turns",
+        "steps",
+        "mixing",
+        "display",
+        "showing",
+        "session",
+    ),
     *("streams", "surveys", "chunk_session", "packed_session", "indexed_session"),
     *("loader_session", "iteration", "own_shard", "loader", FACE),
     *("torch", "compat", "export", "doctor", "cli", "testing", "__main__"),
 ]
 VAGUE_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 
-FRONTS = {"torch", "compat", "export"}
+# Within a layer, too, from top to bottom: its packages, and "" for the files that are in none.
+PARTS = {
+    "sources": ["files", ""],
+    "workers": ["", "processes", "auto", "ray"],
+    "agenda": ["", "chunks", "packed"],
+    "observe": ["", "page"],
+}
+OPENERS = {"stoker.workers.options", "stoker.workers.ray_options"}  # which import a kind of workers when it is used
+
+# Fronts use the public face alone, but for these modules, which users do not need.
+FRONTS: dict[str, set[str]] = {
+    "torch": set(),
+    "compat": set(),
+    "export": set(),
+    "doctor": set(),
+    "testing": {"counts"},
+    "cli": {
+        *("doctor", "interrupts", "redaction", "splitting.manifest", "sources", "stores.cache_inventory"),
+        *("workers.failure", "workers.randomness"),
+        *("observe.page", "observe.page.gathering", "observe.page.registry", "observe.page.server"),
+    },
+}
 BACKENDS = {"Inline", "Threads", "Processes", "Auto", "Ray"}
 
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -87,15 +120,56 @@ def violations(code: str, module: str, is_package: bool = False) -> list[str]:
 def reaches_behind_the_face(code: str, module: str, is_package: bool = False) -> list[str]:
     """Imports, by a front, of something of Stoker's that is neither public nor the front's own."""
     own = layer(module)
+    assert own is not None
     return [
         f"line {line}: {module} imports {name}, which is not public"
         for line, name in imported_modules(code, module, is_package)
-        if layer(name) not in (None, FACE, own)
+        if layer(name) not in (None, FACE, own) and not {name, name.rpartition(".")[0]} & reachable(own)
+    ]
+
+
+def reachable(front: str) -> set[str]:
+    return {f"stoker.{name}" for name in FRONTS[front]}
+
+
+def part(module: str) -> tuple[str, int] | None:
+    """The layer of a module, and how far down its part of that layer is; None where a layer has no parts."""
+    names = module.split(".")
+    if len(names) < 2 or names[0] != "stoker" or names[1] not in PARTS:
+        return None
+    own = names[2] if len(names) > 2 else ""
+    return names[1], PARTS[names[1]].index(own if own in PARTS[names[1]] else "")
+
+
+def violations_within(code: str, module: str, is_package: bool = False) -> list[str]:
+    """Imports of a part of the same layer that stands below the importing module's own."""
+    own = part(module)
+    return [
+        f"line {line}: {module} imports {name}, which is in a part below it"
+        for line, name in imported_modules(code, module, is_package)
+        if own and (other := part(name)) and other[0] == own[0] and other[1] > own[1] and module not in OPENERS
     ]
 
 
 def test_a_file_imports_only_what_stands_above_it():
     assert [found for path in FILES for found in violations(path.read_text(), *module_name(path))] == []
+
+
+def test_within_a_layer_a_part_imports_only_those_above_it():
+    assert [found for path in FILES for found in violations_within(path.read_text(), *module_name(path))] == []
+
+
+def test_each_package_of_a_layer_with_parts_is_in_its_list():
+    for name, parts in PARTS.items():
+        packages = {path.parent.relative_to(SOURCE / name) for path in (SOURCE / name).rglob("__init__.py")}
+        assert {package.parts[0] if package.parts else "" for package in packages} == set(parts)
+
+
+def test_an_import_of_a_part_below_is_found():
+    assert violations_within("from stoker.workers.ray import site", "stoker.workers.processes.backend")
+    assert violations_within("def late():\n    from .page import Watch", "stoker.observe.meter")
+    assert not violations_within("from stoker.workers.processes.records import pack", "stoker.workers.ray.actor")
+    assert not violations_within("from stoker.workers.worker import Job", "stoker.workers.ray.actor")
 
 
 def test_a_front_imports_only_the_public_face():
@@ -108,6 +182,8 @@ def test_an_import_behind_the_face_is_found():
     assert reaches_behind_the_face("from stoker.plan import Plan", "stoker.compat.pyloader.run")
     assert reaches_behind_the_face("def late():\n    from ...bridges import bridge", "stoker.compat.pyloader.run")
     assert not reaches_behind_the_face("import stoker\nfrom .work import Work", "stoker.compat.pyloader.run")
+    assert reaches_behind_the_face("from stoker.sources.mix import Mix", "stoker.cli.replay")
+    assert not reaches_behind_the_face("from stoker.sources import Indexed", "stoker.cli.replay")
 
 
 def test_a_file_is_named_by_its_noun():

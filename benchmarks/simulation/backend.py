@@ -98,7 +98,7 @@ class SimulatedBackend:
 
     def wake(self) -> None: ...
 
-    def place(self, worker: int) -> int:
+    def progress(self, worker: int) -> int:
         return IDLE
 
     def end(self, worker: int, *, at_once: bool) -> None:
@@ -165,8 +165,10 @@ class SimulatedBackend:
         worker.is_lost, worker.is_up = True, False
         self.worked_s += worker.busy_s
         calls = worker.in_flight
-        place = IDLE if not calls else at_batch(calls[0].ticket, 1) if self._is_here else AT_WORK
-        self._tell(Death(worker.number, "the loss of its node", place, where=worker.node.name if worker.node else ""))
+        progress = IDLE if not calls else at_batch(calls[0].ticket, 1) if self._is_here else AT_WORK
+        self._tell(
+            Death(worker.number, "the loss of its node", progress, where=worker.node.name if worker.node else "")
+        )
 
     def _tell(self, news: News) -> None:
         self._news.append(news)

@@ -61,10 +61,25 @@ class Intake:
         if self._agenda.recount():
             self.is_in_step, self._engine.is_stale = False, True
 
+    def begin_epoch(self) -> None:
+        """From now on with the dataset as it is now."""
+        engine = self._engine
+        self._settle()
+        self.recount()
+        bring_up_to_date = self._agenda.look()
+        if bring_up_to_date is not None:
+            self.is_in_step = False
+            if engine.feed is not None:
+                engine.feed.halt()
+            bring_up_to_date()
+        if engine.has_changed():
+            self.is_in_step = False
+            engine.renew()
+
     def warm_up(self, seconds: float) -> None:
         """Lets the workers get ahead of where the consumer is, for so long at most."""
         self.find_length()
-        self.settle()
+        self._settle()
         self._seek(seconds)
 
     def cursor(self) -> Any:
@@ -80,7 +95,7 @@ class Intake:
             self._units.forget(held)
         self._progress.cursor, self.hand.held, self._failed, self.is_in_step = cursor, None, None, False
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """What the consumer has by now counts as taken; and what failed, since it goes on after that."""
         held = self.hand.held
         if self._failed is not None:
@@ -94,7 +109,7 @@ class Intake:
         if not self._agenda.is_counted:
             self.find_length()
         if self.hand.held is not None or self._failed is not None:
-            self.settle()
+            self._settle()
         self._meter.ask()
         while not progress.at_end():
             delivery = self._next()

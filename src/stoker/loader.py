@@ -164,7 +164,7 @@ class Loader(Generic[B]):
         """Begins the next epoch or, after ``load_state_dict``, the rest of the epoch that was saved."""
         self._session.check_usable()
         self._shard.check()
-        if self._passes.is_done_with(self.epoch) and not self._session.is_endless:
+        if self._passes.is_done_with(self.epoch) and not self._session.mixing.is_endless:
             self._session.go_to(self.epoch + 1)
         self._session.begin_epoch()
         self._passes.current = own = Pass(self.epoch)
@@ -234,7 +234,7 @@ class Loader(Generic[B]):
         """
         epoch, step = checked_epoch("seek", epoch), checked_step("seek", step)
         self._prepare_to_move("seek")
-        self._session.seek(epoch, step)
+        self._session.steps.seek(epoch, step)
         self._passes.move()
 
     def skip(self, batches: int) -> None:
@@ -258,7 +258,7 @@ class Loader(Generic[B]):
         """
         count = checked_step("skip", batches)
         self._prepare_to_move("skip")
-        self._session.skip(count)
+        self._session.steps.skip(count)
         self._passes.move()
 
     def indices(self, epoch: int, step: int) -> list[int]:
@@ -278,7 +278,7 @@ class Loader(Generic[B]):
         epoch, step = checked_epoch("indices", epoch), checked_step("indices", step)
         check_has_index("indices", self._chunks, self._pack)
         self._shard.find()
-        return self._session.indices(epoch, step)
+        return self._session.steps.indices(epoch, step)
 
     def set_weights(self, weights: Mapping[str, float] | Sequence[float], *, after: int | None = None) -> int:
         """Gives the sources of a ``Mix`` other weights from some batch on, and ends its schedule there.
@@ -309,7 +309,7 @@ class Loader(Generic[B]):
         """
         self._session.check_usable()
         self._shard.find()
-        return self._session.set_weights(weights, checked_after(after, self._session.shard, self._pack))
+        return self._session.mixing.set_weights(weights, checked_after(after, self._session.shard, self._pack))
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from stoker.agenda import Agenda, IndexedAgenda, MixedAgenda
+from stoker.agenda import Agenda
 from stoker.arguments import checked_seconds
 from stoker.engine import Delivery
 from stoker.engine_owner import EngineOwner
 from stoker.intake import Intake
 from stoker.interrupts import Hand
+from stoker.mixing import Mixing
 from stoker.observe import Failures, Meter, Setup, Stats
-from stoker.plan import Cursor, Mixture, Plan, batch_at, passed_over
 from stoker.settings import Settings
 from stoker.showing import Showing
-from stoker.sources import checked_weights
+from stoker.steps import Steps
 from stoker.stores import OpenStore
 from stoker.turns import Turns
 from stoker.workers.worker import Job
@@ -23,6 +23,8 @@ from stoker.workers.worker import Job
 
 class Session:
     """Has the engine do what is on the agenda, and knows what the consumer has taken of it.
+
+    What only some agendas can do is with its ``steps`` and ``mixing``.
 
     Args:
         name: What it is to the user, for messages.
@@ -55,6 +57,8 @@ class Session:
         self._engine = EngineOwner(name, job, settings, hand, new_store, reopen_store, meter.look, meter.died)
         self._intake = Intake(agenda, self._engine, hand, settings.bridge, self._meter, failures)
         self._turns = Turns(name, self._engine, self._intake.end)
+        self.steps = Steps(agenda, self._intake, self._count)
+        self.mixing = Mixing(agenda, self._engine, self._intake, self._turns, settings)
         self.showing = Showing(name, agenda, self._engine, meter, settings)
 
     @property
@@ -74,12 +78,6 @@ class Session:
         """
         self._agenda.set_shard(shard)
         self._engine.set_plan(self._agenda.plan)
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether there is one epoch, without end: whoever leaves it goes on there."""
-        order = self._agenda.plan.order
-        return isinstance(order, Mixture) and order.is_endless
 
     @property
     def epoch(self) -> int:
@@ -108,41 +106,6 @@ class Session:
         self._intake.jump(self._agenda.progress.from_state(state))
         if self._agenda.plan != plan and self.is_fresh:
             self.set_shard(self.shard)  # so that the workers, too, start with the plan of the state
-
-    def set_weights(self, weights: Any, after: int | None) -> int:
-        """From the next batch on that no worker has, or from the one after so many, a mixture has these weights.
-
-        Returns:
-            How many batches come before; where rows are packed, how many windows that nothing was taken of.
-        """
-        return self._turns.take(lambda: self._set_weights(weights, after))
-
-    def seek(self, epoch: int, step: int) -> None:
-        """To the batch of that step. Only where a plan says which one that is, as of all that follow.
-
-        Raises:
-            IndexError: There is none.
-        """
-        batch = batch_at(self._steps(), epoch, step)
-        self._intake.jump(Cursor(epoch, batch.position))
-
-    def skip(self, count: int) -> None:
-        """Over so many batches from where the consumer is."""
-        plan = self._steps()
-        self._intake.jump(passed_over(self._intake.cursor(), plan, count))
-
-    def indices(self, epoch: int, step: int) -> list[int]:
-        """Of the samples of that batch."""
-        plan = self._steps()
-        return list(plan.indices(batch_at(plan, epoch, step)))
-
-    def _steps(self) -> Plan:
-        self._intake.recount()
-        self._count()
-        assert isinstance(self._agenda, IndexedAgenda)
-        plan = self._agenda.progress.plan
-        assert isinstance(plan, Plan)
-        return plan
 
     def go_to(self, epoch: int) -> None:
         """To its beginning."""
@@ -175,7 +138,7 @@ class Session:
 
         If it has changed since they got it, they are started anew, and what they have prefetched is thrown away.
         """
-        self._turns.take(self._begin_epoch)
+        self._turns.take(self._intake.begin_epoch)
 
     def warm_up(self, seconds: float | None) -> None:
         """Lets the workers get as far ahead as they may, for so long at most. None: for as long as it takes.
@@ -222,32 +185,3 @@ class Session:
         """Has the dataset's length found, if only a worker can tell it."""
         if not self._agenda.is_counted:
             self._turns.take(self._intake.find_length)
-
-    def _set_weights(self, weights: Any, after: int | None) -> int:
-        order, intake = self._agenda.plan.order, self._intake
-        if not isinstance(order, Mixture):
-            raise TypeError("set_weights: the dataset has no weights: make the loader of a stoker.Mix")
-        weights, agenda = checked_weights(weights, order.recipe.names), cast(MixedAgenda, self._agenda)
-        feed = self._engine.feed
-        if self._settings.on_device and feed is not None:  # a thread hands out more at any time
-            intake.is_in_step = False
-            feed.halt()
-        ahead = intake.is_in_step and feed is not None and feed.is_sound
-        after, is_late = agenda.set_weights(weights, intake.cursor(), after, ahead=ahead)
-        if is_late:
-            intake.is_in_step = False
-        return after
-
-    def _begin_epoch(self) -> None:
-        intake, engine = self._intake, self._engine
-        intake.settle()
-        intake.recount()
-        bring_up_to_date = self._agenda.look()
-        if bring_up_to_date is not None:
-            intake.is_in_step = False
-            if engine.feed is not None:
-                engine.feed.halt()
-            bring_up_to_date()
-        if engine.has_changed():
-            intake.is_in_step = False
-            engine.renew()

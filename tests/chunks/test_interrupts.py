@@ -8,10 +8,11 @@ import weakref
 import pytest
 
 from stoker import Chunks, Loader, Threads
-from stoker.agenda.chunks import agenda, opening, progress, units
+from stoker.agenda import grouped_progress
+from stoker.agenda.chunks import agenda, groups, opening, units
 from tests.chunks.files import load, numbers, write_chunks
 
-FILES = {module.__file__ for module in (agenda, opening, progress, units)}
+FILES = {module.__file__ for module in (agenda, groups, grouped_progress, opening, units)}
 
 
 class Interrupt:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker import ChunkError, Chunks, Loader, StateError, Threads, TooManyErrors
-from stoker.agenda.chunks.state import check_sum
+from stoker.plan import check_sum
 from stoker.sources.files import parts
 from stoker.sources.files.parts import Limits
 from tests.chunks.files import cut, epochs, flat, numbers, write_chunks

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker import Chunks, Loader, StateError, Threads
-from stoker.agenda.chunks.state import check_sum
+from stoker.plan import check_sum
 from tests.chunks.files import flat, numbers, write_chunks
 
 SIZES = [3, 5, 2, 6, 9]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import stoker
 from stoker import Inline, Loader, Mix, Processes, Threads
-from stoker.plan.mixed import Stream
+from stoker.plan.mixed import MixedStream
 from tests.streams import assert_same, epochs
 
 WEB, CODE, BOOKS = range(100), range(1000, 1030), range(2000, 2007)
@@ -92,7 +92,7 @@ def test_each_source_has_each_sample_once_an_epoch_of_its_own(by):
 def test_an_epoch_ends_where_a_naive_model_says(sources, ends, by):
     lengths, weights = [length for length, _ in sources], [float(weight) for _, weight in sources]
     found = Mix([range(length) for length in lengths], weights, ends=ends, by=by)
-    stream = Stream.of([(0, tuple(weights))], by, 0).assigned(0, 20_000)[0].tolist()
+    stream = MixedStream.of([(0, tuple(weights))], by, 0).assigned(0, 20_000)[0].tolist()
     counts, expected = [0] * len(lengths), None
     for position, source in enumerate(stream):
         if ends == "first" and counts[source] == lengths[source]:

@@ -300,14 +300,14 @@ def test_a_state_of_other_weights_says_so():
     ],
 )
 def test_a_damaged_mixture_is_refused(damage):
-    from stoker.plan.state import _check
+    from stoker.plan import check_sum
 
     with make() as loader:
         state = loader.state_dict()
         state["mixture"] = {**state["mixture"], **damage}
         with pytest.raises(StateError, match="damaged"):
             loader.load_state_dict(state)
-        state["check"] = _check(state)
+        state["check"] = check_sum(state)
         with pytest.raises(StateError, match="its mixture cannot be read"):
             loader.load_state_dict(state)
 

@@ -40,11 +40,11 @@ def test_what_is_foretold_comes_about(change):
     (seconds, every, longer), step, now, then = CHANGES[change]
     dataset = Sleeping(400, seconds, every=every, longer=longer)
     before, after = evidence_of(dataset, step, **now), evidence_of(dataset, step, **{**now, **then})
-    foretold = before.what_if(**then)
+    foretold = before.forecast.what_if(**then)
     assert foretold == pytest.approx(after.wait, abs=WITHIN), f"{before.wait:.0%} -> {after.wait:.0%}"
 
 
 def test_the_figure_in_the_sentence_is_that_of_the_model():
     before = evidence_of(Sleeping(160, 0.01), 0.03, workers=stoker.Threads(1))
     [what] = stoker.diagnose(before.stats).what_if
-    assert (what.change, what.wait) == ("workers=stoker.Threads(2)", before.what_if(workers=2))
+    assert (what.change, what.wait) == ("workers=stoker.Threads(2)", before.forecast.what_if(workers=2))

@@ -145,7 +145,7 @@ def test_a_state_of_a_mixture_is_not_one_of_a_plain_dataset_nor_the_other_way_ro
     "damage", [{"segments": []}, {"segments": [[0, [1], [0]]]}, {"origin": []}, {"sources": 3}, {"length": "x"}]
 )
 def test_a_damaged_mixture_is_refused(damage):
-    from stoker.agenda.chunks.state import check_sum
+    from stoker.plan import check_sum
 
     with make() as packed:
         state = packed.state_dict()

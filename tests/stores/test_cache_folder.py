@@ -73,14 +73,14 @@ class Unkept(Rows):
 def test_another_length_of_what_seems_the_same_dataset_is_an_error(path):
     fill(Unkept(12), path=path)
     with Loader(Unkept(13), 4, cache=Cache(path)) as loader:
-        with pytest.raises(CacheError, match=r"is a cache of 12 samples and this dataset has 13: give Cache another"):
+        with pytest.raises(CacheError, match=r"is a cache of 12 samples and this dataset has 13: pass Cache another"):
             next(iter(loader))
     assert_whole(path, 12)
 
 
 def test_another_codec_is_an_error(path):
     fill(Counted(12), path=path)
-    with pytest.raises(CacheError, match=r"written with codec='safe' and this Cache has codec='pickle': give Cache"):
+    with pytest.raises(CacheError, match=r"written with codec='safe' and this Cache has codec='pickle': pass Cache"):
         Loader(Counted(12), 4, cache=Cache(path, codec="pickle"))
 
 
@@ -106,7 +106,7 @@ def test_an_about_json_that_is_damaged_is_an_error_with_the_remedy(text, path):
 def test_a_path_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "cache"):
-        with pytest.raises(CacheError, match=f"{tmp_path / 'file'} is a file: give Cache a folder"):
+        with pytest.raises(CacheError, match=f"{tmp_path / 'file'} is a file: pass Cache a folder"):
             Loader(Counted(12), 4, cache=Cache(path))
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -114,7 +114,7 @@ def test_a_path_that_is_a_file_is_an_error(tmp_path):
 def test_a_folder_with_other_files_is_an_error_and_left_alone(path):
     path.mkdir()
     (path / "thesis.txt").write_text("mine")
-    with pytest.raises(CacheError, match=r"holds other files \(thesis.txt\): give Cache a folder of its own"):
+    with pytest.raises(CacheError, match=r"holds other files \(thesis.txt\): pass Cache a folder of its own"):
         Loader(Counted(12), 4, cache=Cache(path))
     assert os.listdir(path) == ["thesis.txt"]
 

@@ -140,7 +140,8 @@ class IndexedAgenda:
         here = cursor.epoch, max((start + plan.stride for start in cursor.taken), default=cursor.position)
         issued = max(here, self.units.issued) if ahead else here
         epoch, position = issued if after is None else _after(plan, *here, after)
-        self._set_plan(dataclasses.replace(plan, order=order.with_weights(weights, order.place(epoch, position))))
+        changed = order.with_weights(weights, order.stream_position(epoch, position))
+        self._set_plan(dataclasses.replace(plan, order=changed))
         return _between(plan, here, (epoch, position)), (epoch, position) < issued
 
     def seek(self) -> None:

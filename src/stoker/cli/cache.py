@@ -12,8 +12,8 @@ from rich.box import HEAVY_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from stoker import CacheError
 from stoker.cli.terminal import INTERRUPTED, add_json, examples, failed, print_json, printable, progress_of_bytes
-from stoker.errors import CacheError
 from stoker.stores.cache_inventory import Findings, GenerationInfo, about, list_generations, remove, verify
 
 _WIDE = 200  # columns of a file or pipe, where no line is to be broken

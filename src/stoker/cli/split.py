@@ -21,7 +21,6 @@ from stoker.cli.terminal import (
     printable,
     progress_of_bytes,
 )
-from stoker.errors import ChunkError
 from stoker.splitting import manifest
 
 _GO_ON = "the chunks that are finished are kept, and the same command goes on behind them"
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _split(output(), arguments)
         return 0
-    except ChunkError as error:
+    except stoker.ChunkError as error:
         return failed("split", error, 1)
     except (ValueError, ImportError, OSError) as error:
         return failed("split", error)

@@ -6,9 +6,9 @@ import platform
 import re
 from collections.abc import Iterator
 
+from stoker import __version__
 from stoker.doctor.finding import Finding, Level
 from stoker.doctor.host import Host
-from stoker.version import __version__
 
 _OLDEST = {"numpy": (1, 26), "torch": (2, 1), "jax": (0, 4, 30), "ray": (2, 40)}  # as in pyproject.toml
 _OTHERS = ("tensorflow", "tinygrad", "pyarrow", "rich", "msgspec")

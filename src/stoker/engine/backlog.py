@@ -56,10 +56,10 @@ class Backlog:
         entry = self.entries.pop(ticket)
         self._slots.give_back(entry.slot)
         parts = [self._enter(run) for run in entry.run.split()]
-        place = self._order.index(ticket)
+        where = self._order.index(ticket)
         self._order.remove(ticket)
         for part in reversed(parts):
-            self._order.insert(place, part)
+            self._order.insert(where, part)
         return parts
 
     def answered(self, answer: Answer) -> bool:

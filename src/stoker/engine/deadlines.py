@@ -16,32 +16,32 @@ _MAKING_S = 5.0  # and this at least: imports may be part of it
 _STACK_S = 1.0  # for a worker that is being ended to write down its stack
 
 
-def limit_at(place: int, timeout: float) -> float:
+def limit_at(progress: int, timeout: float) -> float:
     """Seconds that a worker may stay there."""
-    if place == NOT_UP:
+    if progress == NOT_UP:
         return max(_START_S, timeout)
-    return max(_MAKING_FACTOR * timeout, _MAKING_S) if place == MAKING_THE_DATASET else timeout
+    return max(_MAKING_FACTOR * timeout, _MAKING_S) if progress == MAKING_THE_DATASET else timeout
 
 
 @dataclass(slots=True)
 class _Watch:
     outstanding: int = 0
-    place: int = NOT_UP
-    since: float = 0.0  # it has been at that place, as far as we know
+    progress: int = NOT_UP
+    since: float = 0.0  # it has been there, as far as we know
     look_again: float = 0.0
     ends: int = 0  # times that it was told to end
 
 
 class Deadlines:
-    """Watches the workers that have something to do. A worker that gets on, by its place, is given time anew.
+    """Watches the workers that have something to do. A worker that gets on is given time anew.
 
     One that waits for another is not to blame; it is that other that hangs. Only where all wait, and nobody of ours can
     be the one that is waited for, are they ended.
     """
 
-    def __init__(self, timeout: float, place: Callable[[int], int]) -> None:
+    def __init__(self, timeout: float, progress: Callable[[int], int]) -> None:
         self._timeout = timeout
-        self._place = place
+        self._progress = progress
         self._watches: dict[int, _Watch] = {}
 
     def sent(self, worker: int) -> None:
@@ -63,7 +63,7 @@ class Deadlines:
         """Forgets the worker. Tells one that was ended for taking too long from one that died of itself."""
         if not self._watches.pop(death.worker, _Watch()).ends:
             return death
-        limit = limit_at(death.place, self._timeout)
+        limit = limit_at(death.progress, self._timeout)
         return death._replace(cause=f"a timeout: it took more than {limit:g} s", likely="it hangs")
 
     def within(self, timeout: float | None) -> float | None:
@@ -81,26 +81,26 @@ class Deadlines:
         return [(worker, watch.ends > 1) for worker, watch in due if self._is_to_end(worker, watch, now)]
 
     def _is_to_end(self, worker: int, watch: _Watch, now: float) -> bool:
-        if self._place(worker) != watch.place and not watch.ends:
+        if self._progress(worker) != watch.progress and not watch.ends:
             self._renew(worker, watch)
             return False
         watch.look_again = now + self._timeout
         if not watch.ends and not self._is_stuck(worker, watch, now):
             return False
-        if not watch.ends and is_waiting(watch.place) and not self._all_wait(now):
+        if not watch.ends and is_waiting(watch.progress) and not self._all_wait(now):
             return False
         watch.ends += 1
         watch.look_again = now + _STACK_S if watch.ends == 1 else math.inf
         return True
 
     def _is_stuck(self, worker: int, watch: _Watch, now: float) -> bool:
-        is_there = self._place(worker) == watch.place
-        return is_there and now - watch.since >= limit_at(watch.place, self._timeout)
+        is_there = self._progress(worker) == watch.progress
+        return is_there and now - watch.since >= limit_at(watch.progress, self._timeout)
 
     def _all_wait(self, now: float) -> bool:
         busy = [(worker, watch) for worker, watch in self._watches.items() if watch.outstanding]
-        return all(is_waiting(watch.place) and self._is_stuck(worker, watch, now) for worker, watch in busy)
+        return all(is_waiting(watch.progress) and self._is_stuck(worker, watch, now) for worker, watch in busy)
 
     def _renew(self, worker: int, watch: _Watch) -> None:
-        watch.place, watch.since = self._place(worker), monotonic()
+        watch.progress, watch.since = self._progress(worker), monotonic()
         watch.look_again = watch.since + self._timeout

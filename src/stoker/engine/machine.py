@@ -56,6 +56,7 @@ from stoker.engine.recovery import Recovery
 from stoker.engine.roster import Roster
 from stoker.engine.slot_pool import SlotPool
 from stoker.engine.usage import Usage
+from stoker.engine.window import Window
 from stoker.errors import BugError
 
 
@@ -90,12 +91,11 @@ class Machine:
         share: int | None = None,
     ) -> None:
         self.held_allowed = held_allowed
-        self._window = window
-        self._share, self._times = share, 1
         self._in_order = in_order
         self._slots = SlotPool()
         self._backlog = Backlog(self._slots, in_order=in_order, replacements=replacements)
         self._roster = Roster(workers, depth, announced=announced)
+        self._window = Window(window, share, self._roster)
         self._dispatch = Dispatch(self._backlog, self._roster)
         parts = self._backlog, self._dispatch, self._roster, self._slots
         self._recovery = Recovery(*parts, deaths_allowed=deaths_allowed, leave_out=leave_out)
@@ -115,9 +115,9 @@ class Machine:
             Recalled: self._on_recalled,
             Sought: self._on_sought,
             Offered: self._on_offered,
-            Paused: self._on_paused,
-            Resumed: self._on_resumed,
-            Ended: self._on_ended,
+            Paused: self._on_supply,
+            Resumed: self._on_supply,
+            Ended: self._on_supply,
         }
 
     def start(self) -> list[Instruction]:
@@ -128,7 +128,7 @@ class Machine:
         """Nothing more can be made before the consumer takes something: no credit is left, or a batch was given up."""
         if self._backlog.has_given_up:
             return True  # workers may be dying one after the other
-        is_used_up = self._exhausted or len(self._backlog.entries) >= self._window
+        is_used_up = self._exhausted or len(self._backlog.entries) >= self._window.size
         # Who waits for its worker waits for its work.
         return is_used_up and not self._dispatch.again and not self.is_working
 
@@ -141,7 +141,7 @@ class Machine:
             self._slots.held,
             self._recovery.deaths,
             self._roster.nodes(),
-            None if self._share is None else self._roster.count_up(),
+            self._window.workers_up(),
         )
 
     @property
@@ -169,22 +169,21 @@ class Machine:
 
     def _on_died(self, event: Died) -> list[Instruction]:
         blamed = self._recovery.died(event)
-        self._resize_window()
+        self._window.follow_workers()
         return self._proceed([LogDeath(event.death, blamed), Spawn(event.death.worker)])
 
     def _on_arrived(self, event: Arrived) -> list[Instruction]:
         self._roster.arrived(event.worker, event.node)
-        self._resize_window()
+        self._window.follow_workers()
         return self._proceed([])
 
     def _on_left(self, event: Left) -> list[Instruction]:
         self._roster.left(event.worker)
-        self._resize_window()
+        self._window.follow_workers()
         return self._proceed([])
 
     def _on_allowed(self, event: Allowed) -> list[Instruction]:
-        self._times = event.times
-        self._resize_window()
+        self._window.allow(event.times)
         return self._proceed([])
 
     def _on_released(self, event: Released) -> list[Instruction]:
@@ -225,23 +224,12 @@ class Machine:
         self._look_around(out)
         return out
 
-    def _on_paused(self, _: Paused) -> list[Instruction]:
-        self.is_paused = True
-        return self._proceed([])
-
-    def _on_resumed(self, _: Resumed) -> list[Instruction]:
-        self.is_paused = False
-        return self._proceed([])
-
-    def _on_ended(self, _: Ended) -> list[Instruction]:
-        self._exhausted = True
+    def _on_supply(self, event: Paused | Resumed | Ended) -> list[Instruction]:
+        self.is_paused = isinstance(event, Paused)
+        self._exhausted = self._exhausted or isinstance(event, Ended)
         return self._proceed([])
 
     # What follows from them
-
-    def _resize_window(self) -> None:
-        if self._share is not None:
-            self._window = self._share * self._times * max(self._roster.count_up(), 1)
 
     def _proceed(self, out: list[Instruction]) -> list[Instruction]:
         """Delivers what is due, and sends what can be sent."""
@@ -257,7 +245,7 @@ class Machine:
     def _look_around(self, out: list[Instruction]) -> None:
         """Whether another run is wanted; if not, idle workers help out others, or there is nothing left to do."""
         number, entries = self._roster.least_busy(), self._backlog.entries
-        has_credit = not (self._exhausted or self.is_paused) and len(entries) < self._window
+        has_credit = not (self._exhausted or self.is_paused) and len(entries) < self._window.size
         can_be_sent = number is not None or not (entries or self._roster.is_anybody_up())
         if can_be_sent and has_credit and not self._dispatch.again:
             self.wants, self._next_worker = True, number
@@ -266,7 +254,7 @@ class Machine:
         if number is not None and self._roster.is_idle(number):
             self._dispatch.relieve(0, out)
         elif not self._in_order:
-            self._dispatch.relieve(self._window, out)
+            self._dispatch.relieve(self._window.size, out)
         if self._asked and self._exhausted and not entries:
             self._asked = False
             out.append(Finish())

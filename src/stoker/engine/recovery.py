@@ -56,7 +56,7 @@ class Recovery:
                 backlog.drop(ticket, may_still_write=begun and death.may_still_write)
             elif not begun:
                 lost.append(ticket)
-            elif death.place == AT_WORK:
+            elif death.progress == AT_WORK:
                 lost.extend(self._suspected(ticket, death))
             else:
                 blamed = backlog.entries[ticket].run.split()[max(death.nth, 1) - 1]

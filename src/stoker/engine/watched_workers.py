@@ -18,7 +18,7 @@ class WatchedWorkers:
 
     def __init__(self, backend: Backend, timeout: float | None) -> None:
         self._backend = backend
-        self._deadlines = Deadlines(timeout, backend.place) if timeout is not None else None
+        self._deadlines = Deadlines(timeout, backend.progress) if timeout is not None else None
 
     def start(self, worker: int) -> None:
         self._backend.start(worker)

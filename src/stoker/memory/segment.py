@@ -17,7 +17,7 @@ from stoker.memory.anonymous import allocate, anonymous_file
 from stoker.memory.mapping import PAGE, MappedFile, Sharing, page_aligned
 
 _COUNT = struct.Struct("<q")
-_PLACE = struct.Struct("<qq")  # offset and length of a buffer
+_EXTENT = struct.Struct("<qq")  # offset and length of a buffer
 _ALIGN = 64
 _COMPARED = 2**20  # bytes at a time, so that the result of the comparison stays in the caches
 _CHUNK = 2**30  # a single write takes 2 GiB at most
@@ -36,16 +36,16 @@ class Segment:
         addresses = [address_of(buffer) for buffer in buffers]
         offsets = list(_offsets([buffer.nbytes for buffer in buffers], addresses))
         end = max((offset + buffer.nbytes for offset, buffer in zip(offsets, buffers, strict=True)), default=0)
-        places = [(offset, buffer.nbytes) for offset, buffer in zip(offsets, buffers, strict=True)]
+        extents = [(offset, buffer.nbytes) for offset, buffer in zip(offsets, buffers, strict=True)]
         with put_off():  # until somebody has the descriptor; from then on an interrupt only frees it
             segment = cls(fd := anonymous_file())
             segment._finalizer = weakref.finalize(segment, os.close, fd)
         allocate(fd, 0, page_aligned(end + 1))
-        os.pwrite(fd, _COUNT.pack(len(places)) + b"".join(_PLACE.pack(*place) for place in places), 0)
+        os.pwrite(fd, _COUNT.pack(len(extents)) + b"".join(_EXTENT.pack(*extent) for extent in extents), 0)
         for buffer, offset in zip(buffers, offsets, strict=True):
             _write_all(fd, buffer.cast("B"), offset)
         _seal(fd)
-        for (offset, nbytes), address in zip(places, addresses, strict=True):
+        for (offset, nbytes), address in zip(extents, addresses, strict=True):
             if address:
                 adopt(fd, offset, address, nbytes)
         return segment
@@ -53,9 +53,9 @@ class Segment:
     def read(self) -> list[memoryview]:
         """The buffers, mapped copy-on-write: a dataset may write into its arrays, and then has that page for itself."""
         (count,) = _COUNT.unpack(os.pread(self.fd, _COUNT.size, 0))
-        places = _PLACE.iter_unpack(os.pread(self.fd, count * _PLACE.size, _COUNT.size))
+        extents = _EXTENT.iter_unpack(os.pread(self.fd, count * _EXTENT.size, _COUNT.size))
         mapping = MappedFile(self.fd, os.fstat(self.fd).st_size, sharing=Sharing.PRIVATE)
-        return [mapping.buffer[offset : offset + nbytes] for offset, nbytes in places]
+        return [mapping.buffer[offset : offset + nbytes] for offset, nbytes in extents]
 
     def holds(self, buffers: Sequence[memoryview]) -> bool:
         """Whether its buffers are these, byte by byte."""
@@ -73,7 +73,7 @@ class Segment:
 
 def _offsets(lengths: Sequence[int], addresses: Sequence[int]) -> Iterator[int]:
     """Where each buffer begins: aligned, and one that may be adopted at the same place within a page as it has here."""
-    end = _COUNT.size + len(lengths) * _PLACE.size
+    end = _COUNT.size + len(lengths) * _EXTENT.size
     for length, address in zip(lengths, addresses, strict=True):
         offset = page_aligned(end) + address % PAGE if address else -(-end // _ALIGN) * _ALIGN
         yield offset

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stoker.observe.culprits import Culprit, WhatIf
-from stoker.observe.evidence import SMALL_SHARE, Evidence
+from stoker.observe.evidence import Evidence
+from stoker.observe.forecast import SMALL_SHARE
 from stoker.observe.rules import RULES
 
 if TYPE_CHECKING:

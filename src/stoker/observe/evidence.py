@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from stoker.observe.what_if import Arrangement, Pace, wait_share
+from stoker.observe.core_use import CoreUse
+from stoker.observe.forecast import SMALL_SHARE, Forecast
+from stoker.observe.what_if import Arrangement, Durations
 
 if TYPE_CHECKING:
     from stoker.observe.stats import Stats
 
-SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
-MANY_WORKERS = 64  # more than these are not proposed
-
-_TRUSTED = 0.15  # the model must give the wait that was measured within this, or its other figures are not told
 _MUCH_LONGER = 4.0  # times the median: a batch that took that long is a slow one
 _NOTICEABLE_S = 0.005  # what a scheduler may take from a worker in between
 _FEW = 0.2  # of the batches: if more of them are slow, slow is what they are
@@ -33,11 +30,14 @@ class Tail(NamedTuple):
 
 
 class Evidence:
-    """Shares, in words that the rules use. Times are in seconds, once workers were up."""
+    """Shares, in words that the rules use. Times are in seconds, once workers were up.
+
+    Args:
+        stats: The figures of the run.
+    """
 
     def __init__(self, stats: Stats) -> None:
-        self.stats, self.setup, self.processors = stats, stats.setup, stats.processors
-        self.stations = stats.stations
+        self.stats, self.setup, self.stations = stats, stats.setup, stats.stations
         self.run = max(stats.elapsed - stats.starting, 1e-9)
         self.waiting = max(stats.waiting - stats.starting, 0.0)
         self.blocked = min(max(stats.waited - stats.starting, 0.0), self.waiting)
@@ -70,7 +70,7 @@ class Evidence:
             return self.wait < SMALL_SHARE
         if self.other_wait >= SMALL_SHARE or (self.tail.units and not self.is_of_start):
             return False
-        return self._with(self.now) < SMALL_SHARE
+        return self.forecast.now() < SMALL_SHARE
 
     def during(self, station: str) -> float:
         """Seconds that passed there, over all workers, while the consumer waited."""
@@ -94,46 +94,6 @@ class Evidence:
         """Of the wait, the seconds in which the consumer's thread itself was at work: opening batches, ``to``."""
         return self.waiting - self.blocked
 
-    # Processors
-
-    @property
-    def cores(self) -> int:
-        """That workers may use; 0: not known, as they are on other machines."""
-        return self.processors.cores if self.setup.is_here else 0
-
-    @property
-    def delay(self) -> float:
-        """Seconds that workers could have run while they made batches, and had no core.
-
-        Of what they had to wait since they were started, as much as of their processor time: they imported modules too.
-        """
-        return self.stats.cpu * (self.processors.workers_delay or 0.0) / max(self.processors.workers_cpu, 1e-9)
-
-    @property
-    def computing(self) -> float:
-        """The share of the workers' busy time in which they computed, or waited for a core to do so."""
-        return min((self.stats.cpu + self.delay) / self.busy, 1.0)
-
-    @property
-    def used_cores(self) -> float:
-        """Cores that workers computed on, on average."""
-        return self.stats.cpu / self.run
-
-    @property
-    def wanted_cores(self) -> float:
-        """Cores that workers computed on, or would have if there had been as many."""
-        return (self.stats.cpu + self.delay) / self.run
-
-    @property
-    def consumer_delay(self) -> float:
-        """The share of its time that the consumer's thread could have run and had no core."""
-        return min((self.processors.consumer_delay or 0.0) / self.run, 1.0)
-
-    @property
-    def threads(self) -> float:
-        """That a worker computes with at the same time."""
-        return max(self.processors.busy_threads, self.stats.cpu / self.busy)
-
     @cached_property
     def tail(self) -> Tail:
         making = self.stations["fetch"].spent
@@ -150,65 +110,29 @@ class Evidence:
         slow = self.stats.slowest[: self.tail.units]
         return self.tail.units <= self.stats.workers and all(one.is_first for one in slow)
 
-    @property
-    def is_quick_enough(self) -> bool:
-        """Whether workers make batches, on average, as quickly as the consumer takes them."""
-        pace = self._pace
-        making = (pace.fetch.mean + pace.write.mean) / max(self.stats.workers, 1)
-        return making < pace.batches * (pace.step.mean + pace.own)
-
-    # What if
-
-    @property
-    def now(self) -> Arrangement:
-        return Arrangement(max(self.stats.workers, 1), self.setup.prefetch, self.setup.in_order)
+    @cached_property
+    def cores(self) -> CoreUse:
+        return CoreUse(self.stats, self.run, self.busy)
 
     @cached_property
-    def is_modelled(self) -> bool:
-        """Whether the model gives what was measured."""
-        if not self.stats.workers:  # the consumer does it all, one after the other
-            return self._pace.step.count > 0
-        return abs(self._with(self.now) - self.wait) <= _TRUSTED
+    def forecast(self) -> Forecast:
+        now = Arrangement(max(self.stats.workers, 1), self.setup.prefetch, self.setup.in_order)
+        return Forecast(self._durations(), now, self.cores.count, self.wait if self.stats.workers else None)
 
-    def what_if(self, *, workers: int = 0, prefetch: int = 0, in_order: bool | None = None) -> float | None:
-        """The share of its time that the consumer would wait; None: that is not known."""
-        if not self.is_modelled:
-            return None
-        now = self.now
-        order = now.in_order if in_order is None else in_order
-        return self._with(Arrangement(workers or now.workers, prefetch or now.prefetch, order))
-
-    def workers_needed(self) -> int | None:
-        """The smallest number of workers with which the consumer would hardly wait; None: none is enough, or known."""
-        pace = self._pace
-        taking = pace.batches * (pace.step.mean + pace.own)
-        making = pace.fetch.mean + pace.write.mean
-        if not self.is_modelled or not taking or making / taking > MANY_WORKERS:
-            return None
-        first, at_best = max(ceil(making / taking), 1), pace.own / (pace.step.mean + pace.own)
-        for workers in range(first, min(first + 4, MANY_WORKERS + 1)):
-            if self._with(Arrangement(workers, self.setup.prefetch, self.setup.in_order)) < at_best + SMALL_SHARE:
-                return workers
-        return None
-
-    def _with(self, then: Arrangement) -> float:
-        return wait_share(self._pace, self.now, then, self.cores)
-
-    @cached_property
-    def _pace(self) -> Pace:
+    def _durations(self) -> Durations:
         spent = {name: station.spent for name, station in self.stations.items()}
         units = max(spent["fetch"].count, spent["write"].count, 1)
         batches = max(spent["wait"].count, 1)
-        own, consumer_cpu = self.own, self.processors.consumer_cpu
+        own, consumer_cpu = self.own, self.stats.processors.consumer_cpu
         if not self.stats.workers:  # what it makes itself, workers would make instead
             own, consumer_cpu = spent["move"].total, max(consumer_cpu - self.stats.cpu, 0.0)
         fetch = spent["fetch"]
-        return Pace(
+        return Durations(
             fetch.cut(max(_MUCH_LONGER * fetch.p50, _NOTICEABLE_S)) if self.tail.units and self.is_of_start else fetch,
             spent["write"],
             spent["step"],
             batches / units,
             own / batches,
-            self.computing,
+            self.cores.computing,
             min(consumer_cpu / self.run, 1.0),
         )

@@ -14,7 +14,7 @@ from math import inf
 from time import monotonic
 
 from stoker.workers.options import usable_cores
-from stoker.workers.run_queue import Turns, turns_of
+from stoker.workers.run_queue import CoreTime, core_time_of
 
 _BUSY_THREAD = 0.2  # of the time of a process's busiest thread: threads with less are not counted
 _AGAIN_S = 0.1  # until another look is worth its files
@@ -51,16 +51,16 @@ class ProcessorWatch:
 
     def __init__(self, *, has_threads: bool = False) -> None:
         self._has_threads, self._thread = has_threads, 0
-        self._others_before = Turns(0, 0)  # what other threads of this process had had by then
-        self._before = Turns(0, 0)  # what the thread had had when it took its first batch
+        self._others_before = CoreTime(0, 0)  # what other threads of this process had had by then
+        self._before = CoreTime(0, 0)  # what the thread had had when it took its first batch
         self.last = Processors()
         self._looked = -inf
 
     def begin(self, thread: int) -> None:
         """``thread``: the native id of the consumer's thread."""
         self.last = Processors(usable_cores())
-        self._thread, self._before = thread, turns_of(f"/proc/self/task/{thread}") or Turns(0, 0)
-        self._others_before = self._others() if self._has_threads else Turns(0, 0)
+        self._thread, self._before = thread, core_time_of(f"/proc/self/task/{thread}") or CoreTime(0, 0)
+        self._others_before = self._others() if self._has_threads else CoreTime(0, 0)
 
     def look(self, pids: Iterable[int]) -> None:
         """As it is now; of what has ended meanwhile, as it was at the last look. Who asks again soon sees the same."""
@@ -68,7 +68,7 @@ class ProcessorWatch:
         if now - self._looked < _AGAIN_S:
             return
         self._looked = now
-        own = turns_of(f"/proc/self/task/{self._thread}") if self._thread else None
+        own = core_time_of(f"/proc/self/task/{self._thread}") if self._thread else None
         if own is not None:
             running, delayed = own.since(self._before)
             self.last = replace(self.last, consumer_cpu=running / 1e9, consumer_delay=delayed / 1e9)
@@ -79,15 +79,15 @@ class ProcessorWatch:
             self._note_workers(_sum(workers))
             self.last = replace(self.last, busy_threads=sum(map(_busy, workers)) / len(workers))
 
-    def _note_workers(self, turns: Turns) -> None:
-        self.last = replace(self.last, workers_cpu=turns.running / 1e9, workers_delay=turns.delayed / 1e9)
+    def _note_workers(self, time: CoreTime) -> None:
+        self.last = replace(self.last, workers_cpu=time.running / 1e9, workers_delay=time.delayed / 1e9)
 
-    def _others(self) -> Turns:
-        own = turns_of(f"/proc/self/task/{self._thread}") or Turns(0, 0)
+    def _others(self) -> CoreTime:
+        own = core_time_of(f"/proc/self/task/{self._thread}") or CoreTime(0, 0)
         return _sum(_threads_of([os.getpid()])).since(own)
 
 
-def _threads_of(pids: Iterable[int]) -> list[list[Turns]]:
+def _threads_of(pids: Iterable[int]) -> list[list[CoreTime]]:
     """The threads of each process that is still there."""
     found, seen = [], 0
     for pid in pids:
@@ -95,17 +95,17 @@ def _threads_of(pids: Iterable[int]) -> list[list[Turns]]:
         with contextlib.suppress(OSError):
             names = os.listdir(folder)[: _MANY_THREADS - seen]
             seen += len(names)
-            threads = [turns for name in names if (turns := turns_of(f"{folder}/{name}"))]
+            threads = [time for name in names if (time := core_time_of(f"{folder}/{name}"))]
             if threads:
                 found.append(threads)
     return found
 
 
-def _sum(processes: Iterable[Sequence[Turns]]) -> Turns:
+def _sum(processes: Iterable[Sequence[CoreTime]]) -> CoreTime:
     threads = [thread for threads in processes for thread in threads]
-    return Turns(sum(thread.running for thread in threads), sum(thread.delayed for thread in threads))
+    return CoreTime(sum(thread.running for thread in threads), sum(thread.delayed for thread in threads))
 
 
-def _busy(threads: Sequence[Turns]) -> int:
+def _busy(threads: Sequence[CoreTime]) -> int:
     most = max(thread.running for thread in threads)
     return sum(thread.running >= _BUSY_THREAD * most for thread in threads)

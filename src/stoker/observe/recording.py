@@ -202,8 +202,8 @@ class Recording:
 
     def slowest(self) -> tuple[SlowBatch, ...]:
         return tuple(
-            SlowBatch(epoch, place, worker, ns / 1e9, began == self._first[worker].item())
-            for ns, epoch, place, worker, began in self._slowest
+            SlowBatch(epoch, position, worker, ns / 1e9, began == self._first[worker].item())
+            for ns, epoch, position, worker, began in self._slowest
         )
 
     def _take_in(self, rows: Any) -> None:

@@ -7,7 +7,8 @@ wait comes last.
 from __future__ import annotations
 
 from stoker.observe.culprits import Culprit, Finding, WhatIf
-from stoker.observe.evidence import MANY_WORKERS, SMALL_SHARE, Evidence
+from stoker.observe.evidence import Evidence
+from stoker.observe.forecast import MANY_WORKERS, SMALL_SHARE
 
 _MOST = 0.5  # of the time: what took more than this is what to talk about
 _STARVED = 0.15  # of its time without a core: more than a scheduler takes from a thread on a machine that has room
@@ -19,18 +20,18 @@ _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth",
 
 def _starved(e: Evidence) -> Finding | None:
     """Looked at first: it lengthens the consumer's own step, so that it need not wait at all."""
-    if not e.stats.workers or not e.setup.is_here or e.consumer_delay < max(_STARVED, e.wait):
+    if not e.stats.workers or not e.setup.is_here or e.cores.consumer_delay < max(_STARVED, e.wait):
         return None
-    if e.wanted_cores < _NEARLY_ALL * e.cores:  # then it is another program that takes them
+    if e.cores.wanted < _NEARLY_ALL * e.cores.count:  # then it is another program that takes them
         return None
-    fewer = max(min(e.stats.workers, e.cores) - 1, 1)
+    fewer = max(min(e.stats.workers, e.cores.count) - 1, 1)
     remedy = f"{_argument(e, fewer)} leaves a core to it"
     if fewer == e.stats.workers:
         remedy = f"more cores, or a cheaper {e.setup.making}, would help"
     return Finding(
         Culprit.STARVED_CONSUMER,
-        f"{_waited(e)}, but for a core to run on {percent(e.consumer_delay)}: {e.stats.workers} workers wanted "
-        f"{e.wanted_cores:.1f} of {e.cores} cores",
+        f"{_waited(e)}, but for a core to run on {percent(e.cores.consumer_delay)}: {e.stats.workers} workers wanted "
+        f"{e.cores.wanted:.1f} of {e.cores.count} cores",
         remedy,
         "step",
     )
@@ -47,7 +48,7 @@ def _fed(e: Evidence) -> Finding | None:
         f"Training was kept fed: it waited {once}{percent(share)} of the time and the workers idled "
         f"{percent(e.idle)} of theirs"
     )
-    needed = e.workers_needed()
+    needed = e.forecast.workers_needed()
     if needed is None or needed >= e.stats.workers:
         return Finding(Culprit.CONSUMER, cause, "", "step")
     would = _changes(e, needed)
@@ -82,7 +83,7 @@ def _without_workers(e: Evidence) -> Finding | None:
         return None
     busiest = "collation" if e.stats.writing > e.stats.fetching else e.setup.making
     share = max(e.stats.writing, e.stats.fetching) / e.busy
-    needed = e.workers_needed() or min(max(e.cores, 1), 4)
+    needed = e.forecast.workers_needed() or min(max(e.cores.count, 1), 4)
     would = _changes(e, needed)
     return Finding(
         Culprit.NO_WORKERS,
@@ -121,15 +122,15 @@ def _cold(e: Evidence) -> Finding | None:
 
 def _slow_batches(e: Evidence) -> Finding | None:
     """A few batches take much longer than others, and those behind them must wait: in order, or for a worker."""
-    count, excess = e.tail.units, e.tail.excess - e.delay  # of which the scheduler may have taken so much
-    holds_up = excess > _MOST * e.waiting and (e.share_of_wait("ready") > _MOST or e.is_quick_enough)
+    count, excess = e.tail.units, e.tail.excess - e.cores.delay  # of which the scheduler may have taken so much
+    holds_up = excess > _MOST * e.waiting and (e.share_of_wait("ready") > _MOST or e.forecast.is_quick_enough)
     if e.is_of_start or not (excess > _MOST * e.busy or holds_up):
         return None
     usual, slowest = e.stations["fetch"].spent, e.stats.slowest[0]
     prefetch = 4 * e.setup.prefetch
     asked = (
-        ("in_order=False", e.what_if(in_order=False) if e.setup.in_order else None),
-        (f"{e.setup.prefetch_argument}={prefetch}", e.what_if(prefetch=prefetch)),
+        ("in_order=False", e.forecast.what_if(in_order=False) if e.setup.in_order else None),
+        (f"{e.setup.prefetch_argument}={prefetch}", e.forecast.what_if(prefetch=prefetch)),
     )
     would = tuple(WhatIf(change, wait) for change, wait in asked if wait is not None and wait < e.wait - SMALL_SHARE)
     cuts = [f"{what.change} would cut the wait to about {percent(what.wait)}" for what in would]
@@ -165,13 +166,14 @@ def _handed_over(e: Evidence) -> Finding | None:
 
 def _threaded(e: Evidence) -> Finding | None:
     """Libraries in workers compute with threads of their own, together with more than there are cores."""
-    workers = e.stats.workers
-    if e.threads < 1.5 or e.computing < _MOST or not e.cores or e.threads * workers <= e.cores:
+    workers, cores = e.stats.workers, e.cores
+    is_too_many = cores.threads >= 1.5 and cores.threads * workers > cores.count > 0
+    if not is_too_many or cores.computing < _MOST:
         return None
     return Finding(
         Culprit.THREADS_IN_WORKERS,
-        f"{_waited(e)}. While it waited, {workers} workers computed with {e.threads:.0f} threads each, on {e.cores} "
-        f"cores",
+        f"{_waited(e)}. While it waited, {workers} workers computed with {cores.threads:.0f} threads each, on "
+        f"{cores.count} cores",
         "pass an init= that limits them (torch.set_num_threads(1), threadpoolctl.threadpool_limits(1)), or set "
         "OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1",
         e.busiest,
@@ -180,48 +182,48 @@ def _threaded(e: Evidence) -> Finding | None:
 
 def _locked(e: Evidence) -> Finding | None:
     """Threads share one interpreter, and only one of them computes at a time."""
-    if not e.setup.shares_interpreter or e.stats.workers < 2 or e.computing < _MOST or e.used_cores > _ONE_CORE:
+    if not e.setup.shares_interpreter or e.stats.workers < 2 or e.cores.computing < _MOST or e.cores.used > _ONE_CORE:
         return None
     return Finding(
         Culprit.INTERPRETER_LOCK,
-        f"{_worked(e, 'fetch')}, and {e.stats.workers} threads computed on {e.used_cores:.1f} cores: "
+        f"{_worked(e, 'fetch')}, and {e.stats.workers} threads computed on {e.cores.used:.1f} cores: "
         f"they share one interpreter lock",
-        f"processes do not: workers={min(e.stats.workers, max(e.cores, 1))}",
+        f"processes do not: workers={min(e.stats.workers, max(e.cores.count, 1))}",
         "fetch",
     )
 
 
 def _crowded(e: Evidence) -> Finding | None:
     """More workers than cores, all of which want to compute."""
-    delay, workers = e.delay / e.busy, e.stats.workers
-    if not e.cores or workers <= e.cores or delay < _MOST or e.wanted_cores <= e.cores:
+    cores, delay, workers = e.cores.count, e.cores.delay / e.busy, e.stats.workers
+    if not cores or workers <= cores or delay < _MOST or e.cores.wanted <= cores:
         return None
     return Finding(
         Culprit.TOO_MANY_WORKERS,
-        f"{_waited(e)}. {workers} workers shared {e.cores} cores, and had none {percent(min(delay, 1.0))} of the time",
-        f"{_argument(e, e.cores)} would be as fast; a cheaper {e.setup.making} would help",
+        f"{_waited(e)}. {workers} workers shared {cores} cores, and had none {percent(min(delay, 1.0))} of the time",
+        f"{_argument(e, cores)} would be as fast; a cheaper {e.setup.making} would help",
         e.busiest,
     )
 
 
 def _working(e: Evidence) -> Finding:
     """Workers were busy all the time."""
-    station = e.busiest
+    station, cores = e.busiest, e.cores.count
     cause = _worked(e, station)
-    needed, is_computing = e.workers_needed(), e.computing >= _MOST
-    has_room = not is_computing or not e.cores or e.stats.workers < e.cores
-    more = needed or min(2 * e.stats.workers, e.cores if is_computing and e.cores else MANY_WORKERS)
+    needed, is_computing = e.forecast.workers_needed(), e.cores.computing >= _MOST
+    has_room = not is_computing or not cores or e.stats.workers < cores
+    more = needed or min(2 * e.stats.workers, cores if is_computing and cores else MANY_WORKERS)
     is_enough = needed is not None and needed <= e.stats.workers  # by the model, which does not know all
     would = _changes(e, more) if has_room and not is_enough else ()
     if station == "write":
         otherwise = "a cheaper collate= or smaller samples would help"
         return Finding(Culprit.COLLATE, cause, _with_more(e, more, would, otherwise), station, would)
-    if not is_computing and (needed is None or needed > e.cores):
-        cause += f", which waited itself (for a disk, a network, or a lock) {percent(1 - e.computing)} of that"
+    if not is_computing and (needed is None or needed > cores):
+        cause += f", which waited itself (for a disk, a network, or a lock) {percent(1 - e.cores.computing)} of that"
         return Finding(Culprit.LATENCY, cause, _with_more(e, more, would, _as_threads(e, more)), station, would)
     if needed is not None and has_room and e.stats.workers < needed:
         return Finding(Culprit.TOO_FEW_WORKERS, cause, _with_more(e, more, would, ""), station, would)
-    others = f"{_argument(e, more)}, " if has_room else f"more workers would not help, as there are {e.cores} cores; "
+    others = f"{_argument(e, more)}, " if has_room else f"more workers would not help, as there are {cores} cores; "
     if is_enough:
         others = ""
     otherwise = f"{others}a cheaper {e.setup.making}, or cache=stoker.Cache(path), would help"
@@ -261,7 +263,7 @@ def _worked(e: Evidence, station: str) -> str:
 
 
 def _changes(e: Evidence, workers: int) -> tuple[WhatIf, ...]:
-    wait = e.what_if(workers=workers)
+    wait = e.forecast.what_if(workers=workers)
     return () if wait is None else (WhatIf(_argument(e, workers), wait),)
 
 

@@ -18,7 +18,7 @@ _DEPTH = 2  # requests that a worker has at a time: one that it works on, and th
 
 
 @dataclass(frozen=True)
-class Pace:
+class Durations:
     """How long everything takes, in seconds.
 
     Attributes:
@@ -49,20 +49,20 @@ class Arrangement:
     in_order: bool = True
 
 
-def wait_share(pace: Pace, now: Arrangement, then: Arrangement, cores: int = 0) -> float:
+def wait_share(durations: Durations, now: Arrangement, then: Arrangement, cores: int = 0) -> float:
     """The share of its time that the consumer would wait.
 
     Args:
-        pace: As it was measured.
+        durations: As they were measured.
         now: How it was measured.
         then: How it would be.
         cores: That there are; 0: not known.
     """
-    stretch = _crowding(pace, then, cores) / _crowding(pace, now, cores)
-    fetches, writes = drawn(pace.fetch, 1), drawn(pace.write, 2)
+    stretch = _crowding(durations, then, cores) / _crowding(durations, now, cores)
+    fetches, writes = drawn(durations.fetch, 1), drawn(durations.write, 2)
     making = [stretch * (fetch + write) for fetch, write in zip(fetches, writes, strict=True)]
-    steps = [pace.batches * step for step in drawn(pace.step, 3)]
-    return _played(making, steps, pace.batches * pace.own, then)
+    steps = [durations.batches * step for step in drawn(durations.step, 3)]
+    return _played(making, steps, durations.batches * durations.own, then)
 
 
 def drawn(durations: Distribution, seed: int) -> list[float]:
@@ -81,12 +81,12 @@ def drawn(durations: Distribution, seed: int) -> list[float]:
     return found
 
 
-def _crowding(pace: Pace, arrangement: Arrangement, cores: int) -> float:
+def _crowding(durations: Durations, arrangement: Arrangement, cores: int) -> float:
     """How much longer everything takes because more want to compute than there are cores."""
     if not cores:
         return 1.0
-    wanted = pace.cpu * arrangement.workers + pace.consumer_cpu
-    return 1.0 + pace.cpu * max(wanted / cores - 1.0, 0.0)
+    wanted = durations.cpu * arrangement.workers + durations.consumer_cpu
+    return 1.0 + durations.cpu * max(wanted / cores - 1.0, 0.0)
 
 
 def _played(making: list[float], steps: list[float], own: float, arrangement: Arrangement) -> float:

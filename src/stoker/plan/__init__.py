@@ -12,12 +12,12 @@ from stoker.plan.numbering import Numbering
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.ordering import Ordering
 from stoker.plan.permutation import Permutation, derive
-from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, sample_seed
+from stoker.plan.plan import MAX_EPOCH, PLAN_VERSION, Batch, Plan, rotation_of, sample_seed
 from stoker.plan.replacements import MOST_REPLACEMENTS, replacements
 from stoker.plan.runs import Run, runs
 from stoker.plan.seeking import batch_at, passed_over
 from stoker.plan.sent import SentBatches
-from stoker.plan.state import STATE_VERSION, from_state, identity, order_of_state, plan_of_state, to_state
+from stoker.plan.state import STATE_VERSION, check_sum, from_state, identity, order_of_state, plan_of_state, to_state
 from stoker.plan.weighted import Weighted
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Weighted",
     "again",
     "batch_at",
+    "check_sum",
     "derive",
     "from_state",
     "identity",
@@ -53,6 +54,7 @@ __all__ = [
     "passed_over",
     "plan_of_state",
     "replacements",
+    "rotation_of",
     "runs",
     "sample_seed",
     "to_state",

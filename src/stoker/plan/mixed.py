@@ -19,7 +19,7 @@ import numpy as np
 from stoker.plan.domains import Domain
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, Positions, derive
-from stoker.plan.quotas import Share, assigned, quotas
+from stoker.plan.quotas import SourceShare, assigned, quotas
 
 By = Literal["quota", "chance"]
 
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stream:
+class MixedStream:
     """Which source each position has, and which of its samples: the j-th one that is taken of it.
 
     Args:
@@ -58,7 +58,7 @@ class Stream:
     seed: int
 
     @classmethod
-    def of(cls, schedule: Sequence[tuple[int, tuple[float, ...]]], by: By, seed: int) -> Stream:
+    def of(cls, schedule: Sequence[tuple[int, tuple[float, ...]]], by: By, seed: int) -> MixedStream:
         """The stream whose weights change at these positions, the first of which is 0."""
         (_, weights), *changes = schedule
         stream = cls((Segment(0, weights, (0,) * len(weights)),), by, seed)
@@ -66,7 +66,7 @@ class Stream:
             stream = stream.changed(position, weights)
         return stream
 
-    def changed(self, position: int, weights: tuple[float, ...]) -> Stream:
+    def changed(self, position: int, weights: tuple[float, ...]) -> MixedStream:
         """The same up to `position`, and from there on with these weights."""
         kept = tuple(segment for segment in self.segments if segment.start < position)
         return replace(self, segments=(*kept, Segment(position, weights, tuple(self.counts(position)))))
@@ -82,7 +82,7 @@ class Stream:
                 own[source] = before + int(np.searchsorted(places, rest))
         return [count + more for count, more in zip(segment.counts, own, strict=True)]
 
-    def shared_out(self, start: int, stop: int) -> Iterator[Share]:
+    def shared_out(self, start: int, stop: int) -> Iterator[SourceShare]:
         """The positions [start, stop), by source; of each segment by itself."""
         begin = start
         while start < stop:
@@ -91,7 +91,7 @@ class Stream:
             upto = stop if following is None else min(stop, following)
             for source, before, places in self._within(segment, start - segment.start, upto - segment.start):
                 if places.size:
-                    yield Share(source, segment.counts[source] + before, places + (start - begin))
+                    yield SourceShare(source, segment.counts[source] + before, places + (start - begin))
             start = upto
 
     def assigned(self, start: int, stop: int) -> tuple[Positions, Positions]:
@@ -116,10 +116,10 @@ class Stream:
 
     def _after(self, segment: Segment) -> int | None:
         """Where the next segment begins."""
-        place = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
-        return self.segments[place].start if place < len(self.segments) else None
+        nth = bisect_right(self.segments, segment.start, key=lambda segment: segment.start)
+        return self.segments[nth].start if nth < len(self.segments) else None
 
-    def _within(self, segment: Segment, start: int, stop: int) -> list[Share]:
+    def _within(self, segment: Segment, start: int, stop: int) -> list[SourceShare]:
         """The same of positions that are counted from the segment's beginning."""
         if self.by == "quota":
             return quotas(segment.weights).shared_out(start, stop)
@@ -128,15 +128,15 @@ class Stream:
             low, high = max(start - block, 0), min(stop - block, _BLOCK)
             for source, before, places in self._drawn(segment, block):
                 first, last = np.searchsorted(places, (low, high)).tolist()
-                shares.append(Share(source, before + first, places[first:last] + (block - start)))
+                shares.append(SourceShare(source, before + first, places[first:last] + (block - start)))
         return shares
 
-    def _drawn(self, segment: Segment, start: int) -> list[Share]:
+    def _drawn(self, segment: Segment, start: int) -> list[SourceShare]:
         """One block, in which sources have the quotas of the block but come in an order that was drawn."""
         size = np.arange(_BLOCK, dtype=np.int64)
         places = Permutation(_BLOCK, derive(Domain.CHANCE, self.seed, segment.start + start))(size)
         shares = quotas(segment.weights).shared_out(start, start + _BLOCK)
-        return [Share(source, before, np.sort(places[given])) for source, before, given in shares]
+        return [SourceShare(source, before, np.sort(places[given])) for source, before, given in shares]
 
 
 class MixedIndices(Sequence[int]):
@@ -174,7 +174,7 @@ class Mixed:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: MixedStream,
         names: tuple[str, ...],
         lengths: tuple[int, ...],
         *,
@@ -228,10 +228,10 @@ class Mixed:
             return own % length if start // length != (stop - 1) // length else own - start // length * length
         parts = []
         while start < stop:
-            epoch, place = divmod(start, length)
+            epoch, first = divmod(start, length)
             upto = min(stop, (epoch + 1) * length)
             order = self._order(source, epoch)
-            parts.append(order.at(np.arange(place, place + upto - start, dtype=np.int64)))
+            parts.append(order.at(np.arange(first, first + upto - start, dtype=np.int64)))
             start = upto
         return np.concatenate(parts)
 

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, Literal, TypeAlias
 
 from stoker.errors import StateError
-from stoker.plan.mixed import ENDLESS, By, Mixed, Segment, Stream
+from stoker.plan.mixed import ENDLESS, By, Mixed, MixedStream, Segment
 
 Ends = Literal["first", "all", "never"]
 Weights: TypeAlias = tuple[float, ...]
@@ -49,7 +49,7 @@ class Mixture:
     """
 
     recipe: Recipe
-    stream: Stream
+    stream: MixedStream
     length: int
     stride: int
     origin: tuple[int, int] = (0, 0)
@@ -61,13 +61,13 @@ class Mixture:
         Raises:
             ValueError: It would never end, though it is to end.
         """
-        stream = Stream.of([(step * stride, weights) for step, weights in recipe.schedule], recipe.by, seed)
+        stream = MixedStream.of([(step * stride, weights) for step, weights in recipe.schedule], recipe.by, seed)
         first = cls(recipe, stream, _length(recipe, stream), stride)
         if recipe.schedule[-1][0] * stride <= first.length:
             return first
         # Steps of later epochs: the last round of an epoch may be shorter than the others.
         places = [(first.position(step), weights) for step, weights in recipe.schedule]
-        return replace(first, stream=Stream.of(places, recipe.by, seed))
+        return replace(first, stream=MixedStream.of(places, recipe.by, seed))
 
     @cached_property
     def _value(self) -> tuple[Any, ...]:
@@ -115,7 +115,7 @@ class Mixture:
         """The position of the stream at which that epoch begins."""
         return self.origin[1] + (epoch - self.origin[0]) * self.length
 
-    def place(self, epoch: int, position: int) -> int:
+    def stream_position(self, epoch: int, position: int) -> int:
         """The position of the stream that is that one of an epoch; what comes after the epoch's end is the next one."""
         return self.begin(epoch) + min(position, self.length)
 
@@ -201,7 +201,7 @@ class Mixture:
         counted = dict(zip(theirs.recipe.names, theirs.stream.counts(first), strict=True))
         counts = tuple(counted.get(name, 0) for name in self.recipe.names)
         step = epoch * theirs.rounds
-        begun = [place for place, (start, _) in enumerate(self.recipe.schedule) if start <= step][-1]
+        begun = [nth for nth, (start, _) in enumerate(self.recipe.schedule) if start <= step][-1]
         stream = replace(self.stream, segments=(Segment(first, self.recipe.schedule[begun][1], counts),))
         mixture = replace(self, stream=stream, origin=(epoch, first))
         for start, weights in self.recipe.schedule[begun + 1 :]:
@@ -250,7 +250,7 @@ def _floats(numbers: Sequence[Any]) -> Weights:
     return tuple(map(float, numbers))
 
 
-def _length(recipe: Recipe, stream: Stream) -> int:
+def _length(recipe: Recipe, stream: MixedStream) -> int:
     """Positions in an epoch."""
     ends = recipe.ends
     if ends == "never":

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from stoker.plan.plan import Batch, batch_seed, checked_seed
+from stoker.plan.fields import checked_seed
+from stoker.plan.plan import Batch, batch_seed
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Node(NamedTuple):
     right: Tree
 
 
-class Share(NamedTuple):
+class SourceShare(NamedTuple):
     """What a source has of a span of positions.
 
     Attributes:
@@ -81,13 +81,13 @@ class Quotas:
                 nodes += [(node.left, left), (node.right, of - left)]
         return found
 
-    def shared_out(self, start: int, stop: int) -> list[Share]:
+    def shared_out(self, start: int, stop: int) -> list[SourceShare]:
         """The positions [start, stop), by source."""
         found, nodes = [], [(self._tree, start, np.arange(stop - start, dtype=np.int64))]
         while nodes:
             node, before, places = nodes.pop()
             if isinstance(node, int):
-                found.append(Share(node, before, places))
+                found.append(SourceShare(node, before, places))
             elif places.size:
                 to_left = _to_left(before, places.size, node.share)
                 left = _rounded(before, node.share)
@@ -100,7 +100,7 @@ class Quotas:
         return assigned(self.shared_out(start, stop), stop - start)
 
 
-def assigned(shares: Sequence[Share], size: int) -> tuple[Positions, Positions]:
+def assigned(shares: Sequence[SourceShare], size: int) -> tuple[Positions, Positions]:
     """The same shares, position by position: the source, and its count before."""
     sources, counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     for source, before, places in shares:

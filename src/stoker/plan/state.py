@@ -42,7 +42,7 @@ def to_state(cursor: Cursor, plan: Plan | Numbering) -> dict[str, Any]:
     }
     if isinstance(plan.order, Mixture):
         state["mixture"] = plan.order.to_state()
-    return {**state, "check": _check(state)}
+    return {**state, "check": check_sum(state)}
 
 
 def plan_of_state(state: object, plan: Plan | Numbering) -> Plan | Numbering:
@@ -147,7 +147,8 @@ def _fingerprint(plan: Plan | Numbering, epoch: int | None) -> dict[str, int | b
     }
 
 
-def _check(state: dict[str, Any]) -> int:
+def check_sum(state: dict[str, Any]) -> int:
+    """Of all of it but the check itself."""
     rest = {key: value for key, value in state.items() if key != "check"}
     return crc32(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
 
@@ -175,13 +176,13 @@ def _checked_form(state: object) -> dict[str, Any]:
     taken = state["taken"]
     if not isinstance(taken, list) or not all(map(_is_count, taken)) or taken != sorted(set(taken)):
         _damaged(f"its taken is {_shown(taken)}, not a rising list of positions")
-    _check_sum(state)
+    _verify(state)
     return state
 
 
-def _check_sum(state: dict[str, Any]) -> None:
+def _verify(state: dict[str, Any]) -> None:
     try:
-        found = _check(state)
+        found = check_sum(state)
     except (TypeError, ValueError, RecursionError) as error:
         raise StateError(f"the state holds what JSON cannot ({error}): load the one that was saved") from error
     if found != state["check"]:

@@ -25,12 +25,12 @@ def check(folder: Path) -> None:
         if path.is_dir():
             break
         if path.exists():
-            raise ValueError(f"{path} is a file: give split a folder, which is made if it is missing")
+            raise ValueError(f"{path} is a file: pass split a folder, which is made if it is missing")
     if folder.is_dir() and manifest.read(folder) is None:
         others = sorted(name for name in os.listdir(folder) if not name.startswith("."))
         if others:
             raise ValueError(
-                f"{folder} holds files of another's ({', '.join(others[:3])}): give split a folder of its own"
+                f"{folder} holds files of another's ({', '.join(others[:3])}): pass split a folder of its own"
             )
 
 

@@ -68,14 +68,14 @@ class CacheFolder:
             names = sorted(os.listdir(self.path))
             if set(names) - {LOCK} and not all(name.startswith(ABOUT) for name in set(names) - {LOCK}):
                 raise CacheError(
-                    f"{self.path} holds other files ({', '.join(names[:3])}): give Cache a folder of its own"
+                    f"{self.path} holds other files ({', '.join(names[:3])}): pass Cache a folder of its own"
                 )
         else:
             there = self.path
             while not os.path.exists(there):
                 there = os.path.dirname(there)
             if not os.path.isdir(there):
-                raise CacheError(f"{there} is a file: give Cache a folder, which is made if it is not there")
+                raise CacheError(f"{there} is a file: pass Cache a folder, which is made if it is not there")
 
     def make(self) -> None:
         """Makes it, if it is not there, and writes down whose it is."""
@@ -120,7 +120,7 @@ class CacheFolder:
         ours = self._about
         if msgspec.structs.replace(found, secrets="") == ours and self._are_ours(found.secrets):
             return
-        remedy = f"give Cache another folder, or remove this one with `stoker cache rm {self.path}`"
+        remedy = f"pass Cache another folder, or remove this one with `stoker cache rm {self.path}`"
         if found.stoker_cache != ours.stoker_cache:
             raise CacheError(
                 f"{self.path} is a cache of format {found.stoker_cache}, not {ours.stoker_cache}: {remedy}"
@@ -188,11 +188,11 @@ def check_safe(path: str) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except PermissionError as error:
-        raise CacheError(f"{path} cannot be opened ({error.strerror}): give Cache a folder of your own") from error
+        raise CacheError(f"{path} cannot be opened ({error.strerror}): pass Cache a folder of your own") from error
     with folder:
         why = check_folder(os.fstat(folder.fd))
         if why is not None:
-            raise CacheError(f"{path} is not a safe folder for a cache: {why}; or give Cache a folder of your own")
+            raise CacheError(f"{path} is not a safe folder for a cache: {why}; or pass Cache a folder of your own")
         for name in os.listdir(folder.fd):
             if name in (ABOUT, LOCK) or name.endswith(ENDING):
                 with contextlib.suppress(FileNotFoundError), safely(path):
@@ -208,7 +208,7 @@ def safely(path: str) -> Iterator[None]:
     except UnsafeFile as error:
         raise CacheError(
             f"{error.filename} is not what Stoker has written there: {error.strerror}. Nothing was read from it or "
-            f"written to it. Remove the cache with `stoker cache rm {path}`, or give Cache another folder"
+            f"written to it. Remove the cache with `stoker cache rm {path}`, or pass Cache another folder"
         ) from error
 
 
@@ -235,7 +235,7 @@ def read_about(path: str, *, anybodys: bool = False) -> About | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
-        raise CacheError(f"{file} cannot be read ({error.strerror}): give Cache a folder of your own") from error
+        raise CacheError(f"{file} cannot be read ({error.strerror}): pass Cache a folder of your own") from error
     try:
         return msgspec.json.decode(told, type=About)
     except msgspec.DecodeError as error:

@@ -55,7 +55,7 @@ def prepare(fd: int, path: str, count: int, limit: float, tell: Callable[[str], 
     size, found = os.fstat(fd).st_size, read_header(fd)
     if found is not None and found["count"] != count:
         raise CacheError(
-            f"{path} is a cache of {found['count']} samples and this dataset has {count}: give Cache another folder, "
+            f"{path} is a cache of {found['count']} samples and this dataset has {count}: pass Cache another folder, "
             f"or remove this one with `stoker cache rm {os.path.dirname(path)}`"
         )
     if size < start:

@@ -11,21 +11,20 @@ import hashlib
 import itertools
 import operator
 import os
-import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-import xxhash
 
 from stoker.collation.tensors import is_tensor
 from stoker.errors import CacheError
 from stoker.redaction import REDACTED, is_secret_name, redacted_string
 from stoker.stores.array_digests import array_text, buffer_text, tensor_text
+from stoker.stores.function_text import MADE, digest, function_text
 from stoker.stores.object_state import (
     UNKNOWN,
     arguments_of,
@@ -39,7 +38,6 @@ from stoker.stores.object_state import (
 _BRIEF = 120  # characters of a value; what is longer is told by its checksum,
 _WHOLE = 2000  # and so are more characters in all
 _REMEMBERED = 50_000  # values; without any, objects that refer to each other would take for ever
-_MADE = "<locals>"  # in the name of what a function has made
 _EXACT = (str, bytes, int, float, complex, bool, type(None), type(...), type(NotImplemented))
 _PLAIN = (str, bytes, int, float, complex)
 _PRINTED = (*_EXACT, Enum)
@@ -111,7 +109,7 @@ class _Teller:
 
     def _short(self, text: str) -> str:
         most = _BRIEF if self._within else _WHOLE
-        return text if len(text) <= most else f"{text[: most // 2]}...#{_digest(text)}"
+        return text if len(text) <= most else f"{text[: most // 2]}...#{digest(text)}"
 
     def _once(self, value: Any) -> str:
         if id(value) in self._within:
@@ -139,7 +137,7 @@ class _Teller:
             return self._collection(value)
         if moves_on(value):
             return self.tell(type(value)) + UNKNOWN
-        return self._small(value) or self._function(value) or self._buffer(value) or self._object(value)
+        return self._small(value) or function_text(value, self.tell) or self._buffer(value) or self._object(value)
 
     def _array(self, value: Any) -> str:
         if isinstance(value, np.generic):
@@ -226,49 +224,11 @@ class _Teller:
     def _class(self, cls: type) -> str:
         """By name. One that a function has made also by what is in it, since the function may make many."""
         name = f"{cls.__module__}:{cls.__qualname__}"
-        if _MADE not in cls.__qualname__:  # though the name may lead to another one by now, as in a notebook
+        if MADE not in cls.__qualname__:  # though the name may lead to another one by now, as in a notebook
             return name
         told = [self.tell(base) for base in cls.__bases__ if base is not object]
         told += [f"{key}={self.tell(value, key)}" for key, value in class_contents(cls)]
         return f"{name}({', '.join(told)})"
-
-    def _function(self, function: Any) -> str | None:
-        """By name; lambdas and what functions make, under whatever name, also by code and what they enclose.
-
-        None: it is no function.
-        """
-        if not callable(function) or not isinstance(getattr(function, "__qualname__", None), str):
-            return None
-        name = f"{_module_of(function)}:{function.__qualname__}"
-        owner = getattr(function, "__self__", None)
-        if owner is not None and not isinstance(owner, ModuleType):
-            is_known = isinstance(owner, type) and _MADE not in owner.__qualname__
-            return name if is_known else f"{name} of {self.tell(owner)}"
-        if owner is not None or _leads_to(function):
-            return name
-        if isinstance(function, FunctionType):
-            if "<" not in function.__qualname__ and not function.__closure__:
-                return name
-            known = [*(function.__closure__ or ()), function.__defaults__, function.__kwdefaults__]
-            told = [self._contents(one) if isinstance(one, CellType) else self.tell(one) for one in known if one]
-            return f"{name}#{_digest(*self._code(function.__code__))}({', '.join(told)})"
-        within = getattr(function, "__wrapped__", None)
-        if within is None:
-            return None
-        inner = self.tell(within)
-        return name if inner == name else f"{name} around {inner}"
-
-    def _contents(self, cell: CellType) -> str:
-        try:
-            return self.tell(cell.cell_contents)
-        except ValueError:  # not yet assigned
-            return "nothing"
-
-    def _code(self, code: CodeType) -> Iterator[str]:
-        yield code.co_code.hex()
-        yield repr((code.co_names, code.co_varnames, code.co_freevars))
-        for constant in code.co_consts:
-            yield from self._code(constant) if isinstance(constant, CodeType) else (self.tell(constant),)
 
     def _object(self, thing: Any) -> str:
         """By the arguments of its constructor that it keeps by name; what does not keep them so, by all that it keeps.
@@ -297,29 +257,6 @@ class _Teller:
                 text = self.tell(value, name)
                 if not text.endswith(UNKNOWN):
                     yield f"{name}={text}"
-
-
-def _digest(*texts: str) -> str:
-    digest = xxhash.xxh3_128()
-    for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()
-
-
-def _leads_to(thing: Any) -> bool:
-    """Whether module and name lead to that very class or function."""
-    found: Any = sys.modules.get(_module_of(thing))
-    try:
-        return functools.reduce(getattr, thing.__qualname__.split("."), found) is thing
-    except AttributeError:
-        return False
-
-
-def _module_of(thing: Any) -> str:
-    """Where a class or function is from; methods of built-in types have it from their type."""
-    found = getattr(thing, "__module__", None) or getattr(getattr(thing, "__objclass__", None), "__module__", None)
-    return found if isinstance(found, str) else "builtins"
 
 
 def _named(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:

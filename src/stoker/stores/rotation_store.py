@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stoker.plan import Batch, Plan, sample_seed
+from stoker.plan import Batch, Plan, rotation_of, sample_seed
 from stoker.stores.record_codec import RecordDecoder, RecordEncoder
 from stoker.stores.rotation_file import RotationFile
 from stoker.stores.shared_samples import Collected, NoSharedSamples, collect
@@ -22,7 +22,7 @@ _KEYS = 2**62  # then they begin again at 0: with the numbers of an epoch, they 
 
 def open_rotation(ahead: int, plan: Plan, file: int, *, copies: bool, tell: Callable[[str], None]) -> RotationStore:
     """Opens it in a worker. ``ahead``: batches that may be under way at the same time."""
-    per_epoch = plan.rotated(0).count
+    per_epoch = rotation_of(plan, 0).count
     rotating = min(plan.rotating or per_epoch, per_epoch)
     entry_count = 2 * rotating + ahead * (plan.batch_size or 1)
     decoder = RecordDecoder("pickle", copies=copies)  # of this very loader, so nobody else can have written it
@@ -55,14 +55,14 @@ class RotationStore:
 
     def __init__(self, plan: Plan, file: RotationFile | _NoRotationFile) -> None:
         self._plan, self._file = plan, file
-        self._per_epoch = plan.rotated(0).count
+        self._per_epoch = rotation_of(plan, 0).count
 
     def seed_of(self, epoch: int, index: int) -> int:
         return sample_seed(self._plan.seed, epoch, index)
 
     def keys(self, batch: Batch, indices: Sequence[int]) -> list[int]:
         """The numbers of a batch's samples, counted through all epochs."""
-        numbers = self._plan.rotated(batch.epoch).numbers(batch.start, batch.stop)
+        numbers = rotation_of(self._plan, batch.epoch).numbers(batch.start, batch.stop)
         keys: list[int] = (numbers + self._first_key(batch.epoch)).tolist()
         return keys
 
@@ -72,7 +72,7 @@ class RotationStore:
 
     def finish(self, epoch: int, keys: Sequence[int]) -> bool:
         unique, uses = np.unique(np.asarray(keys, dtype=np.int64), return_counts=True)
-        in_all = self._plan.rotated(epoch).uses(unique - self._first_key(epoch))
+        in_all = rotation_of(self._plan, epoch).uses(unique - self._first_key(epoch))
         return self._file.count(unique.tolist(), uses, in_all)
 
     def _first_key(self, epoch: int) -> int:

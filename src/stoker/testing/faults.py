@@ -57,7 +57,7 @@ class Chaos:
     def __init__(self, loader: Any, faults: float, seed: int) -> None:
         for attribute in ("__iter__", "stats", "worker_pids"):
             if not hasattr(loader, attribute):
-                raise TypeError(f"loader is a {type(loader).__name__}, which has no {attribute}: give a stoker.Loader")
+                raise TypeError(f"loader is a {type(loader).__name__}, which has no {attribute}: pass a stoker.Loader")
         if isinstance(faults, bool) or not isinstance(faults, int | float) or not 0 <= faults <= 1:
             raise ValueError(f"faults={faults!r}: pass how likely a fault is before a batch, from 0.0 to 1.0")
         self.survived: Counter[str] = Counter()

@@ -108,7 +108,7 @@ class Death(NamedTuple):
     Attributes:
         worker: Its number.
         cause: As in ``SIGKILL (-9)``.
-        place: Where it was; see ``progress``.
+        progress: How far it was; see ``progress.py``.
         likely: Why, as far as one can tell, and what to change.
         stack: Where its code was, if it had time to say so.
         may_still_write: Its code may still be running, and write into its slot: a thread, which can't be killed.
@@ -118,7 +118,7 @@ class Death(NamedTuple):
 
     worker: int
     cause: str
-    place: int = NOT_UP
+    progress: int = NOT_UP
     likely: str = ""
     stack: str = ""
     may_still_write: bool = False
@@ -128,12 +128,12 @@ class Death(NamedTuple):
     @property
     def nth(self) -> int:
         """The batch of its run that it was making, from 1; 0 if that is not known."""
-        return nth_batch(self.place)
+        return nth_batch(self.progress)
 
     @property
     def phase(self) -> str:
         """What it was doing where it was making no batch."""
-        return phase(self.place)
+        return phase(self.progress)
 
 
 class Arrival(NamedTuple):
@@ -179,7 +179,7 @@ class Backend(Protocol):
     def wake(self) -> None:
         """Makes a ``wait`` that blocks return. The only method that another thread may call, also after ``close``."""
 
-    def place(self, worker: int) -> int:
+    def progress(self, worker: int) -> int:
         """How far it is: a number that changes with each batch it begins. See ``progress``."""
 
     def end(self, worker: int, *, at_once: bool) -> None:

@@ -32,7 +32,7 @@ def _within(thing: Any, path: str) -> Iterator[tuple[Any, str]]:
     if isinstance(thing, Mapping):
         yield from ((value, f"{path}[{key!r}]") for key, value in thing.items())
     elif isinstance(thing, list | tuple | set | frozenset):
-        yield from ((value, f"{path}[{place}]") for place, value in enumerate(thing))
+        yield from ((value, f"{path}[{nth}]") for nth, value in enumerate(thing))
     elif isinstance(thing, MethodType):
         yield thing.__self__, path.rpartition(".")[0] or path
         yield thing.__func__, path

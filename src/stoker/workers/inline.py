@@ -64,7 +64,7 @@ class InlineBackend:
         if worker is not None:
             worker.hurry()
 
-    def place(self, worker: int) -> int:
+    def progress(self, worker: int) -> int:
         return self._place[0]
 
     def end(self, worker: int, *, at_once: bool) -> None:

@@ -1,4 +1,4 @@
-"""A worker's place: one number that it notes as it goes on, and others read only when something seems wrong."""
+"""A worker's progress: one number that it notes as it goes on, and others read only when something seems wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 class Place(Protocol):
-    """Where a worker notes its place, at index 0: a list, or memory that others see. Storing it is all it costs."""
+    """Where a worker notes its progress, at index 0: a list, or memory that others see. Storing it is all it costs."""
 
     def __getitem__(self, index: int, /) -> int: ...
 
@@ -34,22 +34,22 @@ def at_batch(ticket: int, nth: int) -> int:
     return ticket << _NTH_BITS + _WAIT_BITS | nth
 
 
-def nth_batch(place: int) -> int:
+def nth_batch(progress: int) -> int:
     """Which batch of its run it has begun; 0 if none."""
-    return place & _WAITS - 1 if place > 0 else 0
+    return progress & _WAITS - 1 if progress > 0 else 0
 
 
-def waited(place: int) -> int:
-    """The same batch, but another place: what it does there has not begun before now."""
+def waited(progress: int) -> int:
+    """The same batch, but a step further: what it does now has not begun before."""
     counter = (_WAITS << _WAIT_BITS) - _WAITS
-    return place & ~counter | place + _WAITS & counter
+    return progress & ~counter | progress + _WAITS & counter
 
 
-def is_waiting(place: int) -> bool:
+def is_waiting(progress: int) -> bool:
     """Whether it waits for another worker."""
-    return place > 0 and bool(place & _WAITS)
+    return progress > 0 and bool(progress & _WAITS)
 
 
-def phase(place: int) -> str:
+def phase(progress: int) -> str:
     """What it does where it is at no batch."""
-    return _WORDS.get(place, "")
+    return _WORDS.get(progress, "")

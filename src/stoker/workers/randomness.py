@@ -1,8 +1,8 @@
 """Random numbers that belong to a batch: the same wherever, and however often, the batch is made.
 
-Before each batch, ``random``, ``numpy.random`` and torch's default generator are seeded from (seed, epoch, place of
-the batch); torch, where it is imported only in the middle of a batch, as soon as it is. A worker process simply seeds
-its own generators. Inline, the user's generators are put back afterwards. In threads the generators are shared by all,
+Before each batch, ``random``, ``numpy.random`` and torch's default generator are seeded from (seed, epoch, position
+of the batch); torch, where it is imported only in the middle of a batch, as soon as it is. A worker process seeds its
+own generators. Inline, the user's generators are put back afterwards. In threads the generators are shared by all,
 so the functions of ``random`` and ``numpy.random`` get a generator a thread while thread workers exist, in these
 modules and in all that have imported one by name; torch has no such seam, and draws from its default generator in
 threads are not reproducible.

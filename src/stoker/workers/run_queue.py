@@ -6,26 +6,26 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Turns(NamedTuple):
+class CoreTime(NamedTuple):
     """Nanoseconds that a thread was on a core, and that it waited for one."""
 
     running: int
     delayed: int
 
-    def since(self, before: Turns) -> Turns:
-        return Turns(self.running - before.running, self.delayed - before.delayed)
+    def since(self, before: CoreTime) -> CoreTime:
+        return CoreTime(self.running - before.running, self.delayed - before.delayed)
 
 
-def turns_of(folder: str) -> Turns | None:
+def core_time_of(folder: str) -> CoreTime | None:
     """Of a process (its main thread) or a thread, by its folder in /proc; None where the system does not tell."""
     try:
         with open(f"{folder}/schedstat") as file:  # twice as quick as pathlib, and there may be many
             running, delayed, _ = file.read().split()
-        return Turns(int(running), int(delayed))
+        return CoreTime(int(running), int(delayed))
     except (OSError, ValueError):
         return None
 
 
 def run_delay(pids: Iterable[int]) -> int:
     """Nanoseconds that processes have waited for a core since they were started, over all of them."""
-    return sum(turns.delayed for pid in pids if (turns := turns_of(f"/proc/{pid}")) is not None)
+    return sum(time.delayed for pid in pids if (time := core_time_of(f"/proc/{pid}")) is not None)

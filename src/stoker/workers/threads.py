@@ -78,7 +78,7 @@ class ThreadsBackend:
     def wake(self) -> None:
         self._results.bell.ring()
 
-    def place(self, worker: int) -> int:
+    def progress(self, worker: int) -> int:
         return self._threads[worker].worker.place[0]
 
     def end(self, worker: int, *, at_once: bool) -> None:

@@ -48,7 +48,7 @@ class FakeBackend:
     def wake(self) -> None:
         self.calls.append("wake")
 
-    def place(self, worker: int) -> int:
+    def progress(self, worker: int) -> int:
         return 0
 
     def end(self, worker: int, *, at_once: bool) -> None:

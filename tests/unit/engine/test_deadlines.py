@@ -122,7 +122,7 @@ def test_a_worker_that_was_ended_for_taking_too_long_is_told_from_one_that_died(
     bench.tick(1)
     assert bench.after(2.5) == [0]
     assert bench.deadlines.judged(Death(1, "SIGKILL (-9)")).cause == "SIGKILL (-9)"
-    hung = bench.deadlines.judged(Death(0, "SIGUSR1 (-10)", place=at_batch(0, 1)))
+    hung = bench.deadlines.judged(Death(0, "SIGUSR1 (-10)", progress=at_batch(0, 1)))
     assert hung.cause == "a timeout: it took more than 2 s"
     assert hung.likely == "it hangs"
     assert bench.deadlines.judged(Death(0, "SIGKILL (-9)")).cause == "SIGKILL (-9)"

@@ -49,7 +49,7 @@ def test_who_asks_again_at_once_sees_the_same():
 
 @pytest.mark.parametrize("has_threads", [True, False])
 def test_where_there_is_no_such_file_nothing_is_said(monkeypatch, has_threads):
-    monkeypatch.setattr(processors, "turns_of", lambda folder: None)
+    monkeypatch.setattr(processors, "core_time_of", lambda folder: None)
     watch = ProcessorWatch(has_threads=has_threads)
     watch.begin(threading.get_native_id())
     watch.look([os.getpid()])
@@ -61,4 +61,4 @@ def test_a_file_of_another_form_says_nothing(tmp_path, content):
     file = tmp_path / "schedstat"
     if content is not None:
         file.write_text(content)
-    assert processors.turns_of(str(file.parent)) is None
+    assert processors.core_time_of(str(file.parent)) is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stoker.plan.mixed import ENDLESS, Mixed, Stream
+from stoker.plan.mixed import ENDLESS, Mixed, MixedStream
 
 SPAN = 6000
 ways = st.sampled_from(["quota", "chance"])
@@ -31,7 +31,7 @@ def schedules(draw):
 @settings(max_examples=60, deadline=None)
 @given(schedules(), ways, st.integers(0, SPAN - 1), st.integers(0, SPAN), st.integers(0, 9))
 def test_counts_and_sources_of_any_span_are_those_of_one_after_the_other(schedule, by, low, high, seed):
-    stream = Stream.of(schedule, by, seed)
+    stream = MixedStream.of(schedule, by, seed)
     sources, counts = (array.tolist() for array in stream.assigned(0, SPAN))
     naive = Counter[int]()
     for position, (source, count) in enumerate(zip(sources, counts, strict=True)):
@@ -48,7 +48,7 @@ def test_counts_and_sources_of_any_span_are_those_of_one_after_the_other(schedul
 @given(schedules(), ways)
 def test_quotas_hold_within_each_segment(schedule, by):
     """By quota at each position, by chance where a block of 4,096 positions ends."""
-    stream = Stream.of(schedule, by, 3)
+    stream = MixedStream.of(schedule, by, 3)
     ends = [*schedule, (SPAN + 4096, ())]
     for (start, weights), (stop, _) in pairwise(ends):
         for position in range(start, stop, 4096 if by == "chance" else 97):
@@ -64,7 +64,7 @@ def test_each_source_goes_through_its_own_epochs(schedule, by, lengths, shuffle)
     """All samples of a source come once before any of them comes again, at whatever pace."""
     sources = len(schedule[0][1])
     lengths = tuple(lengths[:sources])
-    stream = Stream.of(schedule, by, 3)
+    stream = MixedStream.of(schedule, by, 3)
     order = Mixed(stream, named(lengths), lengths, first=0, positions=SPAN, shuffle=shuffle, seed=4)
     begins = [0, *accumulate(lengths)]
     own: list[list[int]] = [[] for _ in lengths]
@@ -83,7 +83,7 @@ def test_each_source_goes_through_its_own_epochs(schedule, by, lengths, shuffle)
 @settings(max_examples=60, deadline=None)
 @given(schedules(), ways, st.integers(0, SPAN), st.integers(0, 300), st.integers(0, 10**15))
 def test_indices_are_the_same_from_wherever_they_are_read(schedule, by, start, size, first):
-    stream = Stream.of(schedule, by, 3)
+    stream = MixedStream.of(schedule, by, 3)
     lengths = tuple(range(11, 11 + len(schedule[0][1])))
     whole = Mixed(stream, named(lengths), lengths, first=first, positions=2 * SPAN, shuffle=True, seed=4)
     part = Mixed(stream, named(lengths), lengths, first=first + start, positions=size, shuffle=True, seed=4)
@@ -94,7 +94,7 @@ def test_indices_are_the_same_from_wherever_they_are_read(schedule, by, start, s
 @given(schedules(), ways, st.integers(0, 4), st.integers(1, 400))
 def test_the_position_after_which_a_source_has_so_many_samples(schedule, by, source, count):
     source %= len(schedule[0][1])
-    stream = Stream.of(schedule, by, 3)
+    stream = MixedStream.of(schedule, by, 3)
     found = stream.first_after(source, count)
     places = [place for place, one in enumerate(stream.assigned(0, SPAN)[0].tolist()) if one == source]
     if len(places) >= count:
@@ -104,31 +104,31 @@ def test_the_position_after_which_a_source_has_so_many_samples(schedule, by, sou
 
 
 def test_orders_of_a_source_differ_between_its_epochs_and_between_sources():
-    stream = Stream.of([(0, (1.0, 1.0))], "quota", 0)
+    stream = MixedStream.of([(0, (1.0, 1.0))], "quota", 0)
     found = list(Mixed(stream, ("a", "b"), (50, 50), first=0, positions=200, shuffle=True, seed=0).indices(0, 200))
     first, second = found[0::2], [index - 50 for index in found[1::2]]
     assert len({tuple(order) for order in (first[:50], first[50:], second[:50], second[50:])}) == 4
 
 
 def test_by_chance_the_order_of_sources_is_drawn_from_the_seed():
-    drawn = [Stream.of([(0, (0.5, 0.5))], "chance", seed).assigned(0, 64)[0].tolist() for seed in (0, 0, 1)]
+    drawn = [MixedStream.of([(0, (0.5, 0.5))], "chance", seed).assigned(0, 64)[0].tolist() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] not in ([0, 1] * 32, [1, 0] * 32)
 
 
 def test_weights_that_are_set_drop_what_was_to_come_after_them():
-    stream = Stream.of([(0, (1.0, 0.0)), (100, (0.5, 0.5))], "quota", 0).changed(50, (0.0, 1.0))
+    stream = MixedStream.of([(0, (1.0, 0.0)), (100, (0.5, 0.5))], "quota", 0).changed(50, (0.0, 1.0))
     assert stream.assigned(0, 200)[0].tolist() == [0] * 50 + [1] * 150
 
 
 def test_a_position_far_out_costs_no_more_memory_than_the_first():
-    stream = Stream.of([(0, (0.6, 0.4)), (10**15, (0.4, 0.6))], "quota", 0)
+    stream = MixedStream.of([(0, (0.6, 0.4)), (10**15, (0.4, 0.6))], "quota", 0)
     order = Mixed(stream, ("a", "b"), (10**9, 10**9), first=10**17, positions=ENDLESS, shuffle=True, seed=0)
     assert len(set(order.indices(10**12, 10**12 + 256))) == 256
 
 
 def test_positions_outside_of_the_epoch_are_refused():
-    order = Mixed(Stream.of([(0, (1.0,))], "quota", 0), ("a",), (5,), first=0, positions=10, shuffle=False, seed=0)
+    order = Mixed(MixedStream.of([(0, (1.0,))], "quota", 0), ("a",), (5,), first=0, positions=10, shuffle=False, seed=0)
     with pytest.raises(ValueError, match="not within an epoch of 10"):
         order.indices(5, 11)
 
@@ -144,7 +144,7 @@ def test_positions_outside_of_the_epoch_are_refused():
 )
 def test_the_formula_is_frozen(by, shuffle, counts, indices):
     """To change what follows is to raise PLAN_VERSION: runs would resume with other samples."""
-    stream = Stream.of([(0, (0.5, 0.3, 0.2)), (5000, (0.1, 0.1, 0.8))], by, 7)
+    stream = MixedStream.of([(0, (0.5, 0.3, 0.2)), (5000, (0.1, 0.1, 0.8))], by, 7)
     names, lengths = ("web", "code", "books"), (10**6, 5000, 7)
     order = Mixed(stream, names, lengths, first=0, positions=10**7, shuffle=shuffle, seed=7)
     assert stream.counts(10**6) == counts

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.errors import StateError
-from stoker.plan import Cursor, Plan, from_state, to_state
-from stoker.plan.state import _check
+from stoker.plan import Cursor, Plan, check_sum, from_state, to_state
 
 plans = st.builds(
     Plan,
@@ -31,7 +30,7 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
 def signed(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """An edited state whose check fits: what a mistake of ours would write, not an accident."""
     state = {**state, **changes}
-    return {**state, "check": _check(state)}
+    return {**state, "check": check_sum(state)}
 
 
 @given(plans, st.randoms(use_true_random=False), st.integers(1, 5))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from stoker.plan import Plan
+from stoker.plan import Plan, rotation_of
 
 SHUFFLES = [False, True, 3, 7]
 
@@ -192,7 +192,7 @@ def test_each_pass_has_every_sample_of_the_block_once(case: Case, epoch: int) ->
 def test_each_shard_asks_for_its_own_samples_once_and_shares_only_those_at_its_borders(case: Case) -> None:
     made = 0
     for plan in case.plans():
-        rotated, indices = plan.rotated(0), flat(used(plan))
+        rotated, indices = rotation_of(plan, 0), flat(used(plan))
         assert rotated.count == len(set(indices))
         made += rotated.count
         numbers = [number for batch in plan.batches(0) for number in rotated.numbers(batch.start, batch.stop).tolist()]
@@ -247,7 +247,7 @@ def test_a_billion_samples_cost_nothing(shuffle: bool | int, size: int | None) -
     for number in (0, 1, plan.rounds // 2, plan.rounds - 1):
         batch = plan.batch(2, number * plan.stride)
         assert len(plan.indices(batch)) == batch.stop - batch.start
-    assert plan.rotated(2).count <= 10**9 // 8 + 2
+    assert rotation_of(plan, 2).count <= 10**9 // 8 + 2
 
 
 @pytest.mark.parametrize(

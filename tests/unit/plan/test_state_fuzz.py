@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.errors import StateError
-from stoker.plan import Cursor, Plan, from_state, to_state
-from stoker.plan.state import _check
+from stoker.plan import Cursor, Plan, check_sum, from_state, to_state
 
 PLANS = [
     Plan(100, 8, shuffle=True, seed=3),
@@ -61,7 +60,7 @@ values = st.one_of(
 def signed(state: dict[str, Any]) -> dict[str, Any]:
     """With a check that fits, where there can be one: what a mistake of ours would write, or somebody's own tool."""
     with suppress(TypeError, ValueError, RecursionError, AttributeError):
-        state["check"] = _check(state)
+        state["check"] = check_sum(state)
     return state
 
 

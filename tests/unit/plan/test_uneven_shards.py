@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stoker.errors import StateError
-from stoker.plan import Cursor, Plan, from_state, to_state
+from stoker.plan import Cursor, Plan, from_state, rotation_of, to_state
 
 shuffles = st.sampled_from([False, True, 7])
 batch_sizes = st.one_of(st.none(), st.integers(1, 20))
@@ -81,7 +81,7 @@ def test_where_samples_rotate_each_is_used_just_so_often(
     found = Counter(index for plan in plans for batch in batches(plan) for index in batch)
     assert found == Counter({index: times for index in range(length)})
     for plan in plans:
-        assert plan.rotated(0).count == len({index for batch in batches(plan) for index in batch})
+        assert rotation_of(plan, 0).count == len({index for batch in batches(plan) for index in batch})
 
 
 @settings(max_examples=200)

@@ -8,14 +8,14 @@ A group's last samples, too few for a batch, wait for the next ones; the consume
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stoker.agenda.agenda import ROWS_UNCOUNTED
 from stoker.agenda.chunks.epochs import Counts, Epochs
-from stoker.agenda.chunks.progress import ChunkProgress
+from stoker.agenda.chunks.groups import ChunkGroups
 from stoker.agenda.chunks.units import ChunkUnits
+from stoker.agenda.grouped_progress import GroupedProgress
 from stoker.collation import Pack
 from stoker.plan import Numbering, Plan
 from stoker.sources.chunks import Chunks
@@ -67,7 +67,7 @@ class ChunkAgenda:
         self.plan = Numbering(batches.seed)
         self.epochs = Epochs(chunks, batches, surveyor.parts, surveyor, pack)
         self.units = ChunkUnits(self.epochs, collate, to_arrow, ahead=ahead)
-        self.progress = ChunkProgress(chunks, self.epochs)
+        self.progress = GroupedProgress(ChunkGroups(chunks, self.epochs))
         self._surveyor, self._files = surveyor, files
         self._begun: int | None = None  # the epoch that was begun last
 
@@ -76,14 +76,7 @@ class ChunkAgenda:
         return self.epochs.plan.shard
 
     def set_shard(self, shard: tuple[int, int]) -> None:
-        progress, before = self.progress, self.epochs.plan
-        state = progress.state(progress.cursor)
-        self.epochs.set_plan(dataclasses.replace(before, shard=shard))
-        try:
-            progress.cursor = progress.from_state(state)
-        except BaseException:
-            self.epochs.set_plan(before)
-            raise
+        self.progress.go_on_as(shard, self.epochs.plan, self.epochs.set_plan)
 
     def set_length(self, length: int) -> None:
         raise NotImplementedError("its samples are counted by surveys")

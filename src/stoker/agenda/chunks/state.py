@@ -11,16 +11,14 @@ The state is that of one shard: each consumer saves its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
-from zlib import crc32
 
 from stoker.agenda.chunks.checks import check_keys, check_within, checked_form, damaged, is_count
 from stoker.agenda.chunks.epochs import Epoch
 from stoker.collation import Pack
 from stoker.errors import StateError
-from stoker.plan import PLAN_VERSION, ChunkCursor, Plan
+from stoker.plan import PLAN_VERSION, ChunkCursor, Plan, check_sum
 from stoker.sources.chunks import Chunks
 from stoker.sources.files.opening import shown
 
@@ -128,9 +126,3 @@ def _fingerprint(chunks: Chunks, plan: Plan, pack: Pack | None) -> dict[str, Any
         "even_shards": plan.even_shards,
         **({} if pack is None else pack.identity),
     }
-
-
-def check_sum(state: dict[str, Any]) -> int:
-    """Of all of it but the check itself."""
-    rest = {key: value for key, value in state.items() if key != "check"}
-    return crc32(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())

@@ -12,7 +12,8 @@ import dataclasses
 from collections.abc import Callable
 
 from stoker.agenda.agenda import ENDLESS, ROWS_UNCOUNTED
-from stoker.agenda.packed.progress import PackedProgress
+from stoker.agenda.grouped_progress import GroupedProgress
+from stoker.agenda.packed.groups import PackedGroups
 from stoker.agenda.packed.units import PackedUnits
 from stoker.agenda.packed.windows import Windows
 from stoker.collation import Pack
@@ -34,7 +35,7 @@ class PackedAgenda:
     def __init__(self, batches: Plan, pack: Pack, source: IndexedSource) -> None:
         self.is_counted = not source.is_factory
         self._windows = windows = Windows(batches, pack)
-        self.units, self.progress = PackedUnits(windows), PackedProgress(windows)
+        self.units, self.progress = PackedUnits(windows), GroupedProgress(PackedGroups(windows))
         self._source = source
 
     @property
@@ -48,14 +49,7 @@ class PackedAgenda:
         return self.plan.shard
 
     def set_shard(self, shard: tuple[int, int]) -> None:
-        progress, before = self.progress, self._windows.batches
-        state = progress.state(progress.cursor)
-        self._windows.set_batches(dataclasses.replace(before, shard=shard))
-        try:
-            progress.cursor = progress.from_state(state)
-        except BaseException:
-            self._windows.set_batches(before)
-            raise
+        self.progress.go_on_as(shard, self._windows.batches, self._windows.set_batches)
         self.units.has_told = self._windows.plan.order
 
     def set_length(self, length: int) -> None:
@@ -84,7 +78,7 @@ class PackedAgenda:
                 )
             epoch, place = here
         before = sum(self._windows.count(each) for each in range(here[0], epoch)) + place - here[1]
-        changed = order.with_weights(weights, order.place(epoch, place * plan.stride))
+        changed = order.with_weights(weights, order.stream_position(epoch, place * plan.stride))
         self._windows.set_batches(dataclasses.replace(self._windows.batches, order=changed))
         return before, (epoch, place) < issued
 

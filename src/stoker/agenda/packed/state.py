@@ -15,10 +15,10 @@ import dataclasses
 from typing import Any
 
 from stoker.agenda.chunks.checks import check_cursor, checked_form, damaged, is_count
-from stoker.agenda.chunks.state import check_plan, check_sum
+from stoker.agenda.chunks.state import check_plan
 from stoker.agenda.packed.windows import Windows
 from stoker.errors import StateError
-from stoker.plan import ChunkCursor, Mixture, Plan, identity, order_of_state
+from stoker.plan import ChunkCursor, Mixture, Plan, check_sum, identity, order_of_state
 
 _KIND, _VERSION = "stoker_packed", 1
 _PLACE = ("epoch", "place", "taken", "partly", "waiting", "left_out")

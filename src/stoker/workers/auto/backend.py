@@ -65,8 +65,8 @@ class ElasticBackend:
     def wake(self) -> None:
         self._processes.wake()
 
-    def place(self, worker: int) -> int:
-        return self._processes.place(worker)
+    def progress(self, worker: int) -> int:
+        return self._processes.progress(worker)
 
     def end(self, worker: int, *, at_once: bool) -> None:
         self._processes.end(worker, at_once=at_once)

@@ -88,11 +88,11 @@ class Crew:
     def welcome(self) -> None:
         """Those that were added and are ready."""
         for worker in list(self.coming):
-            place = self._processes.place(worker)
-            if place == IDLE:
+            progress = self._processes.progress(worker)
+            if progress == IDLE:
                 self.coming.discard(worker)
                 self._take_up(worker)
-            elif place == REFUSING:
+            elif progress == REFUSING:
                 self._refuse(worker, "it could not make the dataset")
                 self._retire(worker)
 

@@ -102,8 +102,8 @@ class ProcessesBackend:
     def wake(self) -> None:
         self._answers.wake()
 
-    def place(self, worker: int) -> int:
-        return self._board.place(worker)
+    def progress(self, worker: int) -> int:
+        return self._board.progress(worker)
 
     def end(self, worker: int, *, at_once: bool) -> None:
         """It writes down its stack first; a process that is stopped hears only SIGKILL."""

@@ -42,7 +42,7 @@ class Board:
         """Of its process; 0 before it is up."""
         return self._pages[worker][_PID]
 
-    def place(self, worker: int) -> int:
+    def progress(self, worker: int) -> int:
         """Where it is; see ``stoker.workers.progress``."""
         return self._pages[worker][_PLACE]
 
@@ -65,7 +65,7 @@ class Board:
 
 
 def sign_in(fd: int, worker: int) -> memoryview:
-    """In a worker: says that it is up, and has its stack written down if it crashes. Gives where to note its place."""
+    """In a worker: says that it is up, and has its stack written down if it crashes. Gives where to note progress."""
     page = _numbers(fd, worker)
     page[_PID] = os.getpid()
     try:

@@ -58,12 +58,12 @@ class DeadWorkers:
 
     def _death(self, worker: int, ended: Exit) -> Death:
         self._workers.add(worker)
-        place, stack = self._board.place(worker), self._board.stack(worker)
+        progress, stack = self._board.progress(worker), self._board.stack(worker)
         before, self._oom_kills = self._oom_kills, oom_kills()
         return Death(
             worker,
             describe(ended.code),
-            place,
+            progress,
             likely=likely_cause(ended, stack, before),
             stack=stack,
             pid=self._board.pid(worker),

@@ -58,7 +58,7 @@ def serve(number: int, ends: Ends, get_job: Callable[[], Job]) -> None:
     place = sign_in(ends.board, number)
     handler = _RequestHandler(number, ends, get_job, place)
     while True:
-        place[0] = handler.place_without_work
+        place[0] = handler.progress_without_work
         record = _next_record(ends.requests)
         if record is None:
             return
@@ -99,7 +99,7 @@ class _RequestHandler:
         add_note(self._refusal, f"stoker: in worker {number}, while it unpacked or made the dataset")
 
     @property
-    def place_without_work(self) -> int:
+    def progress_without_work(self) -> int:
         return IDLE if self._refusal is None else REFUSING
 
     def answer(self, kind: Ask, request: Request, capacity: int, in_slot: int) -> Said:

@@ -10,22 +10,17 @@ its results, the worker is dead, and the engine sends its runs to others, as wit
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
-from time import monotonic, perf_counter_ns
+from time import monotonic
 from typing import Any
 
-from stoker.errors import StartError
 from stoker.interrupts import Bell
-from stoker.workers.backend import Allowance, Arrival, Death, Departure, Made, News, Request
-from stoker.workers.imports import depth_of_workers
+from stoker.workers.backend import Allowance, Arrival, Death, Made, News, Request
 from stoker.workers.processes.records import pack_item
 from stoker.workers.progress import AT_WORK, NOT_UP
-from stoker.workers.ray.actor import WorkerActor
 from stoker.workers.ray.causes import cannot_start, cause_of, check_versions, is_loss_of_node
+from stoker.workers.ray.crew import Crew, actor_class
 from stoker.workers.ray.crew_member import Call, CrewMember
-from stoker.workers.ray.demand import Demand
-from stoker.workers.ray.muster import Muster
 from stoker.workers.ray.placing import Placing
 from stoker.workers.ray.receiver import Done, Length, Lost, Opened, Post, Receiver, Stack, Up
 from stoker.workers.transport import SlotTransport
@@ -46,17 +41,10 @@ class RayBackend:
     def __init__(
         self, placing: Placing, setup: Any, transport: SlotTransport, ring: Callable[[], None] | None = None
     ) -> None:
-        import ray
-
-        self._ray, self._setup = ray, setup
-        actor = ray.remote(concurrency_groups={"watch": 1})(WorkerActor)
-        self._new_actor = actor.options(**placing.actor_options())
+        new_actor = actor_class(placing)  # before there is a thread that would have to be ended
         self._bell = Bell()
         self._receiver = Receiver(transport.slots, ring or self._bell.ring)
-        self._members: dict[int, CrewMember] = {}
-        self._dormant: list[int] = []  # numbers that the engine knows, and demand has not called for
-        self._demand = Demand(placing.first, placing.least, placing.most, monotonic())
-        self._muster = Muster(placing, self._members)
+        self._crew = Crew(placing, new_actor, setup, self._receiver)
         self._untold: list[News] = []
         self._careful = 0  # so many answers are still to come for which calls are made one at a time
         self._length: Length | None = None
@@ -64,25 +52,17 @@ class RayBackend:
         self._closed = False
 
     def start(self, worker: int) -> None:
-        self._members.pop(worker, None)
-        if len(self._members) >= self._demand.wanted:
-            self._dormant.append(worker)
-            return
-        self._muster.asked_for_one()
-        actor = self._new_actor.remote(worker, depth_of_workers())
-        member = self._members[worker] = CrewMember(worker, actor, monotonic())
-        self._receiver.expect(member, actor.hello.remote(), lambda hello: Up(member, hello, perf_counter_ns()))
-        self._receiver.expect(member, actor.open.remote(self._setup), lambda _: Opened(member))
+        self._crew.start(worker)
 
     def send(self, worker: int, request: Request) -> None:
-        member = self._members[worker]
+        member = self._crew.members[worker]
         if request.item is not None:
             request = request._replace(item=pack_item(request.item))
         member.waiting.append(request)
         self._dispatch(member)
 
     def recall(self, worker: int) -> int | None:
-        member = self._members.get(worker)
+        member = self._crew.members.get(worker)
         return None if member is None else member.recall()
 
     @property
@@ -95,9 +75,11 @@ class RayBackend:
 
     def within(self, timeout: float | None) -> float | None:
         """That timeout, or the seconds until something is to be looked at here if that is sooner."""
-        moments = [moment for moment in (self._demand.look_again, self._muster.until()) if moment is not None]
-        left = [max(0.0, moment - monotonic()) for moment in moments]
-        return min(left if timeout is None else [timeout, *left], default=None)
+        until = self._crew.until()
+        if until is None:
+            return timeout
+        left = max(0.0, until - monotonic())
+        return left if timeout is None else min(timeout, left)
 
     def news(self) -> Sequence[News]:
         self._look()
@@ -107,23 +89,23 @@ class RayBackend:
     def wake(self) -> None:
         self._bell.ring()
 
-    def place(self, worker: int) -> int:
-        member = self._members.get(worker)
-        return NOT_UP if member is None else member.place()
+    def progress(self, worker: int) -> int:
+        member = self._crew.members.get(worker)
+        return NOT_UP if member is None else member.progress()
 
     def end(self, worker: int, *, at_once: bool) -> None:
         """It says where its code is first. If it cannot even be killed, as on a node that was stopped, it counts as
         lost all the same: what still comes of it is not listened to."""
-        member = self._members[worker]
+        member = self._crew.members[worker]
         if member.is_open and not at_once:
             stack = member.actor.stack.options(concurrency_group="watch").remote()
             self._receiver.expect(member, stack, lambda told: Stack(member, told))
         else:
-            self._kill(member)
+            self._crew.kill(member)
             self._receiver.give_up(member, TimeoutError("it took too long, and was killed"))
 
     def pids(self) -> list[int]:
-        return [member.pid for _, member in sorted(self._members.items()) if member.is_here and not member.is_lost]
+        return self._crew.pids()
 
     def length(self) -> int | Death | None:
         self._look()
@@ -144,32 +126,33 @@ class RayBackend:
         if self._closed:
             return
         self._closed = True
-        for member in self._members.values():
-            self._kill(member)
+        self._crew.close()
         self._receiver.close()
 
     def _ask_length(self) -> None:
-        member = next((member for member in self._members.values() if member.is_open), None)
+        member = next((member for member in self._crew.members.values() if member.is_open), None)
         if member is not None and not self._is_length_asked:
             self._is_length_asked = True
             self._receiver.expect(member, member.actor.length.remote(), Length.of)
 
     def _look(self) -> None:
         """At what the receiver has posted, who is missing, and how many are needed."""
-        if not self._ray.is_initialized():
-            raise StartError("ray.shutdown() was called while a loader had its workers there: close the loader first")
+        self._crew.check_connected()
         posts = self._receiver.posts
         for _ in range(len(posts)):
             self._note(posts.popleft())
-        self._muster.check(monotonic())
-        self._follow_demand()
+        self._crew.review()
+        if self._crew.has_too_many:  # one at a time, and told before all else: the engine would send it something
+            busy = {one.worker for one in self._untold if not isinstance(one, Allowance)}  # as far as the engine knows
+            departure = self._crew.let_one_go(busy)
+            self._untold[:0] = [] if departure is None else [departure]
 
     def _note(self, post: Post) -> None:
         if isinstance(post, Done):
             post.member.answered(post.call)
             self._careful = max(0, self._careful - 1)
             made = [result.timing for result in post.answer.results if isinstance(result, Made)]
-            self._demand.worked(sum(timing.written - timing.began for timing in made) / 1e9)
+            self._crew.worked(sum(timing.written - timing.began for timing in made) / 1e9)
             self._untold.append(post.answer)
             self._dispatch(post.member)
         elif isinstance(post, Up):
@@ -188,7 +171,7 @@ class RayBackend:
             self._length = post
 
     def _lose(self, member: CrewMember, error: BaseException) -> None:
-        self._kill(member)
+        self._crew.kill(member)
         if not member.node and (refusal := cannot_start(error)) is not None:
             raise refusal
         with_node = is_loss_of_node(error)
@@ -196,7 +179,7 @@ class RayBackend:
             self.start(member.number)
             return
         death = member.death(cause_of(error), is_loss_of_node=with_node)
-        if death.place == AT_WORK and not with_node:
+        if death.progress == AT_WORK and not with_node:
             self._careful = _CAREFUL
         self._untold.append(death)
 
@@ -206,31 +189,3 @@ class RayBackend:
     def _call(self, member: CrewMember, call: Call) -> None:
         call.ref = member.actor.run.remote(call.request)
         self._receiver.expect(member, call.ref, lambda result: self._receiver.received(member, call, result))
-
-    def _follow_demand(self) -> None:
-        if self._demand.is_fixed:
-            return
-        now = monotonic()
-        busy = sum(member.is_busy for member in self._members.values())
-        up = sum(bool(member.node) for member in self._members.values())
-        self._demand.note(now, busy, up, len(self._members) - up)
-        while self._dormant and len(self._members) < self._demand.wanted:
-            self.start(self._dormant.pop(0))
-        if len(self._members) > self._demand.wanted:
-            self._let_one_go()
-
-    def _let_one_go(self) -> None:
-        """One at a time, and told before all else: the engine, which knows it to be up, would send it something."""
-        busy = {one.worker for one in self._untold if not isinstance(one, Allowance)}  # as far as the engine knows
-        idle = [member for member in self._members.values() if member.is_open and not member.is_busy]
-        for member in [member for member in idle if member.number not in busy][:1]:
-            member.is_lost = True
-            self._kill(member)
-            del self._members[member.number]
-            self._dormant.append(member.number)
-            self._untold.insert(0, Departure(member.number))
-
-    def _kill(self, member: CrewMember) -> None:
-        if self._ray.is_initialized():
-            with contextlib.suppress(Exception):  # it is gone already, or the cluster is
-                self._ray.kill(member.actor)

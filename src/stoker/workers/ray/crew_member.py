@@ -95,7 +95,7 @@ class CrewMember:
     def recall(self) -> int | None:
         return self.waiting.popleft().ticket if self.waiting else None
 
-    def place(self) -> int:
+    def progress(self) -> int:
         """How far it is, as far as that can be seen from here."""
         if not self.node:
             return NOT_UP
@@ -106,10 +106,10 @@ class CrewMember:
     def death(self, cause: str, *, is_loss_of_node: bool) -> Death:
         """It can only be told which batch has killed it if it had a single one: else none is blamed, and neither is one
         for the loss of a whole node."""
-        place, calls = self.place(), self.in_flight
+        progress, calls = self.progress(), self.in_flight
         if calls and (is_loss_of_node or len(calls) > 1 or calls[0].request.run.size > 1):
-            place = AT_WORK
-        return Death(self.number, cause, place, stack=self.stack, pid=self.pid, where=self.where)
+            progress = AT_WORK
+        return Death(self.number, cause, progress, stack=self.stack, pid=self.pid, where=self.where)
 
     @property
     def where(self) -> str:

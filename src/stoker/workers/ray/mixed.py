@@ -51,8 +51,8 @@ class MixedBackend:
     def wake(self) -> None:
         self._processes.wake()
 
-    def place(self, worker: int) -> int:
-        return self._side(worker).place(worker)
+    def progress(self, worker: int) -> int:
+        return self._side(worker).progress(worker)
 
     def end(self, worker: int, *, at_once: bool) -> None:
         self._side(worker).end(worker, at_once=at_once)

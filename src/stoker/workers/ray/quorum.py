@@ -1,4 +1,4 @@
-"""The muster: whether as many workers are up as there must be, and what is said if not."""
+"""The quorum: whether as many workers are up as there must be, and what is said if not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stoker.workers.ray.placing import Placing
 log = logging.getLogger("stoker")
 
 
-class Muster:
+class Quorum:
     """At first all that must come up have ``start_timeout`` for it; later, somebody must be up after that long.
 
     A worker that cannot be replaced, as after the loss of a node, is no error while others are up: it is logged. While
