@@ -15,6 +15,7 @@ TEST := .venv-test-$(VERSION)
 BENCH := .venv-bench
 NEUTRAL := .venv-dlio
 PACKAGE := .venv-package
+DOCS := .venv-docs
 
 PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
@@ -30,7 +31,7 @@ ONLY ?=
 # Tests that run side by side: one more than there are cores, as many wait for a process to start.
 JOBS ?= $(shell expr $$(nproc) + 1)
 
-.PHONY: help demo test test-all coverage bench bench-neutral soak simulate package lint format clean
+.PHONY: help demo test test-all coverage bench bench-neutral soak simulate package docs docs-serve lint format clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,8 +85,18 @@ package:  ## build sdist and wheel into dist/, and try the wheel in a clean envi
 	@$(PACKAGE)-try/bin/python $(PIP) dist/*.whl
 	cd dist && ../$(PACKAGE)-try/bin/python -I ../tests/package/try_installed.py
 
+# Warnings are errors: a link that leads nowhere, a name that the Reference lacks.
+docs: $(DOCS)/.ready  ## build the site into build/site; a broken link fails
+	@$(DOCS)/bin/python docs/stage.py
+	@$(DOCS)/bin/zensical build --strict --clean
+	@echo "open build/site/index.html"
+
+docs-serve: $(DOCS)/.ready  ## show the site while you write
+	@$(DOCS)/bin/python docs/stage.py
+	@trap 'kill 0' EXIT; $(DOCS)/bin/python docs/stage.py --follow & $(DOCS)/bin/zensical serve
+
 clean:  ## remove environments and caches
-	rm -rf .venv-demo .venv-bench .venv-dlio .venv-package* .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv-demo .venv-bench .venv-dlio .venv-docs .venv-package* .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for a finished environment; a change of what it was made from makes it again.
@@ -138,6 +149,12 @@ $(NEUTRAL)/.ready: pyproject.toml benchmarks/neutral/requirements.txt benchmarks
 	@$(NEUTRAL)/bin/python $(PIP) -e . $(TORCH) -r benchmarks/neutral/requirements.txt
 	@$(NEUTRAL)/bin/python $(PIP) --no-deps -r benchmarks/neutral/requirements-alone.txt
 	$(call compile,$(@D))
+	@touch $@
+
+$(DOCS)/.ready: docs/requirements.txt
+	$(call make-venv,$(DOCS))
+	@echo "installing the site builder into $(DOCS) (half a minute the first time)"
+	@$(DOCS)/bin/python $(PIP) -r docs/requirements.txt
 	@touch $@
 
 # Bytecode once and for all: where PYTHONDONTWRITEBYTECODE is set, each start would else compile everything again.

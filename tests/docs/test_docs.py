@@ -17,13 +17,19 @@ import stoker
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OTHERS = [ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+FENCE = re.compile(r"^ *```([^\n]*)\n.*?^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FRAMEWORK = re.compile(
     r'^(?:import|from stoker\.)\s?(torch|jax|tensorflow|tinygrad)\b|\bto="(torch|jax|tensorflow|tinygrad)"',
     re.MULTILINE,
 )
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
+GUIDES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in {"api", "cli", "architecture"}]
+# They begin with a command, with tables of figures, or with what is promised.
+WITHOUT_CODE_FIRST = {"doctor", "benchmarks", "reliability"}
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
@@ -41,9 +47,32 @@ def test_the_code_of_a_page_runs(page, tmp_path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_all_code_of_a_page_is_run(page):
+    """A block is Python, which the test above runs, or it says nothing of its language and is a terminal's."""
+    assert {name for name in FENCE.findall(page.read_text()) if name} <= {"python"}
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_begins_with_code_that_runs(page):
+    text = page.read_text()
+    if page.stem not in WITHOUT_CODE_FIRST:
+        before = text[: text.index("```python")]
+        assert len(before.split()) < 150, "the shortest way comes first"
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    for target in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    """On the forge, where a heading's anchor is made of its words; ``make docs`` checks those of the site."""
+    for target, anchor in LINK.findall(page.read_text()):
+        linked = page.parent / target if target else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        if anchor and linked.suffix == ".md":
+            assert anchor in _anchors(linked), f"{page.name} links to {target}#{anchor}"
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def _modules() -> list[str]:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +15,11 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 NEEDS = {
+    "train_torch.py": ["torch", "sklearn"],
+    "train_images.py": ["torch", "PIL"],
+    "train_language_model.py": ["torch"],
+    "train_parquet.py": ["torch", "pyarrow"],
+    "train_keras.py": ["keras", "tensorflow", "sklearn"],
     "train_torch_ddp.py": ["torch", "sklearn"],
     "train_lightning.py": ["lightning", "torch", "sklearn"],
     "train_accelerate.py": ["accelerate", "torch", "sklearn"],
@@ -33,12 +39,11 @@ EPOCH = re.compile(r"^epoch (\d+): .*loss (\d\.\d+), accuracy (\d+\.\d)%$", re.M
 SECONDS = 100  # on a busy machine; alone, none takes more than 15
 
 
-def run(name: str) -> subprocess.CompletedProcess[str]:
+def run(program: Path, launcher: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     """In a session of its own: if it hangs, all its processes go."""
-    launcher = TORCHRUN if name == "train_torch_ddp.py" else []
     surroundings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
     with subprocess.Popen(
-        [sys.executable, *launcher, str(EXAMPLES / name)],
+        [sys.executable, *launcher, str(program)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -50,7 +55,7 @@ def run(name: str) -> subprocess.CompletedProcess[str]:
         except BaseException:
             os.killpg(process.pid, 9)
             raise
-    return subprocess.CompletedProcess(name, process.returncode, output, errors)
+    return subprocess.CompletedProcess(program, process.returncode, output, errors)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_an_example_runs_and_learns(name):
     for module in NEEDS[name]:
         if find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
-    ran = run(name)
+    ran = run(EXAMPLES / name, TORCHRUN if name == "train_torch_ddp.py" else [])
     assert ran.returncode == 0, ran.stderr
     epochs = EPOCH.findall(ran.stdout)
     assert [int(number) for number, _, _ in epochs] == list(range(1, len(epochs) + 1)), ran.stdout
@@ -71,9 +76,17 @@ def test_an_example_runs_and_learns(name):
         assert ran.stdout.count(": 1437 digits, ") == len(epochs), "both ranks together see each digit once"
 
 
+def test_the_notebook_runs():
+    """In a kernel of this interpreter. Its cells hold what they promise by asserts, and one that fails ends it."""
+    for module in ("nbclient", "ipykernel"):
+        pytest.importorskip(module)
+    ran = run(EXAMPLES / "notebook.ipynb", launcher=["-m", "jupyter", "execute", "--kernel_name=python3"])
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_every_example_is_in_the_table_and_short():
     files = sorted(path.name for path in EXAMPLES.glob("*.py"))
     assert files == sorted([*NEEDS, "train_ray.py"])  # which tests/ray runs, on its cluster
     table = (EXAMPLES / "README.md").read_text()
-    assert [name for name in files if f"[`{name}`]({name})" not in table] == []
-    assert [name for name in files if len((EXAMPLES / name).read_text().splitlines()) >= 80] == []
+    assert [name for name in [*files, "notebook.ipynb"] if f"[`{name}`]({name})" not in table] == []
+    assert [name for name in files if len((EXAMPLES / name).read_text().splitlines()) > 80] == []

@@ -63,7 +63,7 @@ class Chunks:
         columns: The names of the columns to read. None: all columns. Of Parquet files, no other column is read.
         dtypes: The types of columns, by their names: a numpy dtype, with NaN or NaT for null; ``("float32", 64)`` for
             lists that all have that length; ``str``; or ``object`` for a list of Python objects, with None for null.
-            See "What a column is in a batch" in docs/chunks.md.
+            See "What a column is in a batch" in docs/tables.md.
 
     Raises:
         TypeError: An argument has the wrong type.
