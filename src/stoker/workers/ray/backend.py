@@ -21,7 +21,7 @@ from stoker.workers.backend import Allowance, Arrival, Death, Departure, Made, N
 from stoker.workers.imports import depth_of_workers
 from stoker.workers.processes.records import pack_item
 from stoker.workers.progress import AT_WORK, NOT_UP
-from stoker.workers.ray.actor import WorkerActor
+from stoker.workers.ray.actor import WATCH, WorkerActor
 from stoker.workers.ray.causes import cannot_start, cause_of, check_versions, is_loss_of_node
 from stoker.workers.ray.crew_member import Call, CrewMember
 from stoker.workers.ray.demand import Demand
@@ -31,6 +31,10 @@ from stoker.workers.ray.receiver import Done, Length, Lost, Opened, Post, Receiv
 from stoker.workers.transport import SlotTransport
 
 _CAREFUL = 256  # answers: for so long after a death that nobody is blamed for, calls are made one at a time
+_CUT_OFF = (
+    "the connection to Ray that the workers of this loader were started by has ended, as by ray.shutdown(): close the "
+    "loader before that. Iterating it again starts others"
+)
 
 
 class RayBackend:
@@ -49,8 +53,9 @@ class RayBackend:
         import ray
 
         self._ray, self._setup = ray, setup
-        actor = ray.remote(concurrency_groups={"watch": 1})(WorkerActor)
-        self._new_actor = actor.options(**placing.actor_options())
+        actor = ray.remote(concurrency_groups={WATCH: 1})(WorkerActor)
+        self._reserved = placing.reserve()
+        self._new_actor = actor.options(**placing.actor_options(self._reserved))
         self._bell = Bell()
         self._receiver = Receiver(transport.slots, ring or self._bell.ring)
         self._members: dict[int, CrewMember] = {}
@@ -116,7 +121,7 @@ class RayBackend:
         lost all the same: what still comes of it is not listened to."""
         member = self._members[worker]
         if member.is_open and not at_once:
-            stack = member.actor.stack.options(concurrency_group="watch").remote()
+            stack = member.actor.stack.remote()
             self._receiver.expect(member, stack, lambda told: Stack(member, told))
         else:
             self._kill(member)
@@ -146,6 +151,9 @@ class RayBackend:
         self._closed = True
         for member in self._members.values():
             self._kill(member)
+        if self._reserved is not None and self._ray.is_initialized():
+            with contextlib.suppress(Exception):  # the cluster is gone
+                self._ray.util.remove_placement_group(self._reserved)
         self._receiver.close()
 
     def _ask_length(self) -> None:
@@ -157,7 +165,7 @@ class RayBackend:
     def _look(self) -> None:
         """At what the receiver has posted, who is missing, and how many are needed."""
         if not self._ray.is_initialized():
-            raise StartError("ray.shutdown() was called while a loader had its workers there: close the loader first")
+            raise StartError(_CUT_OFF)
         posts = self._receiver.posts
         for _ in range(len(posts)):
             self._note(posts.popleft())
@@ -165,7 +173,11 @@ class RayBackend:
         self._follow_demand()
 
     def _note(self, post: Post) -> None:
-        if isinstance(post, Done):
+        if isinstance(post, Length):
+            self._length = post
+        elif self._members.get(post.member.number) is not post.member:
+            pass  # it came up just as it was let go
+        elif isinstance(post, Done):
             post.member.answered(post.call)
             self._careful = max(0, self._careful - 1)
             made = [result.timing for result in post.answer.results if isinstance(result, Made)]
@@ -181,11 +193,9 @@ class RayBackend:
             self._dispatch(post.member)
         elif isinstance(post, Lost):
             self._lose(post.member, post.error)
-        elif isinstance(post, Stack):
+        else:
             post.member.stack = post.told
             self.end(post.member.number, at_once=True)
-        else:
-            self._length = post
 
     def _lose(self, member: CrewMember, error: BaseException) -> None:
         self._kill(member)
@@ -204,7 +214,10 @@ class RayBackend:
         member.dispatch(self._call, carefully=self._careful > 0)
 
     def _call(self, member: CrewMember, call: Call) -> None:
-        call.ref = member.actor.run.remote(call.request)
+        try:
+            call.ref = member.actor.run.remote(call.request)
+        except Exception as error:  # an actor that is dead takes calls: it is one of another session
+            raise StartError(_CUT_OFF) from error
         self._receiver.expect(member, call.ref, lambda result: self._receiver.received(member, call, result))
 
     def _follow_demand(self) -> None:
@@ -220,10 +233,12 @@ class RayBackend:
             self._let_one_go()
 
     def _let_one_go(self) -> None:
-        """One at a time, and told before all else: the engine, which knows it to be up, would send it something."""
+        """One at a time, and told before all else: the engine, which knows it to be up, would send it something. One
+        that waits for a place goes before one that works."""
         busy = {one.worker for one in self._untold if not isinstance(one, Allowance)}  # as far as the engine knows
+        pending = [member for member in self._members.values() if not member.node]
         idle = [member for member in self._members.values() if member.is_open and not member.is_busy]
-        for member in [member for member in idle if member.number not in busy][:1]:
+        for member in [member for member in pending + idle if member.number not in busy][:1]:
             member.is_lost = True
             self._kill(member)
             del self._members[member.number]
