@@ -20,6 +20,7 @@ from time import perf_counter_ns, process_time_ns
 from typing import Any, NamedTuple
 
 import numpy as np
+import ray
 
 from stoker.errors import add_note, message_of
 from stoker.memory import LooseArrays, Slots
@@ -36,6 +37,7 @@ from stoker.workers.ray.setup import Setup
 from stoker.workers.transport import Writer
 from stoker.workers.worker import Worker
 
+WATCH = "watch"  # the group of calls that another thread answers
 _TRIES = 2  # at unpacking and making the dataset, as in worker processes
 _SLOT = 0  # the only one: a run has left it before the next one is begun
 _BOOT = "/proc/sys/kernel/random/boot_id"
@@ -89,8 +91,6 @@ class WorkerActor:
         self._thread = 0  # in which the user's code runs
 
     def hello(self) -> Hello:
-        import ray
-
         node = f"{ray.util.get_node_ip_address()} ({ray.get_runtime_context().get_node_id()[:8]})"
         return Hello(Versions.here(), node, os.getpid(), boot(), perf_counter_ns())
 
@@ -142,6 +142,7 @@ class WorkerActor:
         except BaseException as error:
             return pack_error(error)
 
+    @ray.method(concurrency_group=WATCH)  # type: ignore[untyped-decorator]
     def stack(self) -> str:
         """Where the user's code is."""
         frame = sys._current_frames().get(self._thread)

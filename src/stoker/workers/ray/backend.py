@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
+from stoker.errors import StartError
 from stoker.interrupts import Bell
 from stoker.workers.backend import Allowance, Arrival, Death, Made, News, Request
 from stoker.workers.processes.records import pack_item
 from stoker.workers.progress import AT_WORK, NOT_UP
 from stoker.workers.ray.causes import cannot_start, cause_of, check_versions, is_loss_of_node
-from stoker.workers.ray.crew import Crew, actor_class
+from stoker.workers.ray.crew import CUT_OFF, Crew, actor_class
 from stoker.workers.ray.crew_member import Call, CrewMember
 from stoker.workers.ray.placing import Placing
 from stoker.workers.ray.receiver import Done, Length, Lost, Opened, Post, Receiver, Stack, Up
@@ -41,10 +42,11 @@ class RayBackend:
     def __init__(
         self, placing: Placing, setup: Any, transport: SlotTransport, ring: Callable[[], None] | None = None
     ) -> None:
-        new_actor = actor_class(placing)  # before there is a thread that would have to be ended
+        reserved = placing.reserve()
+        new_actor = actor_class(placing, reserved)  # before there is a thread that would have to be ended
         self._bell = Bell()
         self._receiver = Receiver(transport.slots, ring or self._bell.ring)
-        self._crew = Crew(placing, new_actor, setup, self._receiver)
+        self._crew = Crew(placing, new_actor, reserved, setup, self._receiver)
         self._untold: list[News] = []
         self._careful = 0  # so many answers are still to come for which calls are made one at a time
         self._length: Length | None = None
@@ -98,7 +100,7 @@ class RayBackend:
         lost all the same: what still comes of it is not listened to."""
         member = self._crew.members[worker]
         if member.is_open and not at_once:
-            stack = member.actor.stack.options(concurrency_group="watch").remote()
+            stack = member.actor.stack.remote()
             self._receiver.expect(member, stack, lambda told: Stack(member, told))
         else:
             self._crew.kill(member)
@@ -148,7 +150,11 @@ class RayBackend:
             self._untold[:0] = [] if departure is None else [departure]
 
     def _note(self, post: Post) -> None:
-        if isinstance(post, Done):
+        if isinstance(post, Length):
+            self._length = post
+        elif self._crew.members.get(post.member.number) is not post.member:
+            pass  # it came up just as it was let go
+        elif isinstance(post, Done):
             post.member.answered(post.call)
             self._careful = max(0, self._careful - 1)
             made = [result.timing for result in post.answer.results if isinstance(result, Made)]
@@ -164,11 +170,9 @@ class RayBackend:
             self._dispatch(post.member)
         elif isinstance(post, Lost):
             self._lose(post.member, post.error)
-        elif isinstance(post, Stack):
+        else:
             post.member.stack = post.told
             self.end(post.member.number, at_once=True)
-        else:
-            self._length = post
 
     def _lose(self, member: CrewMember, error: BaseException) -> None:
         self._crew.kill(member)
@@ -187,5 +191,8 @@ class RayBackend:
         member.dispatch(self._call, carefully=self._careful > 0)
 
     def _call(self, member: CrewMember, call: Call) -> None:
-        call.ref = member.actor.run.remote(call.request)
+        try:
+            call.ref = member.actor.run.remote(call.request)
+        except Exception as error:  # an actor that is dead takes calls: it is one of another session
+            raise StartError(CUT_OFF) from error
         self._receiver.expect(member, call.ref, lambda result: self._receiver.received(member, call, result))

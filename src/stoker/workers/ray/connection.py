@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from stoker.errors import StartError
 
 _REACHED_S = 5.0  # by then somebody has answered at an address, or nobody will
-_LOCK = threading.Lock()
-_OPENED = {"users": 0}  # connections of ours that are in use: a process has one at most
+_LOCK = threading.RLock()  # a loader may be garbage collected, and closed, while another one is opened
 
 
 def _ray() -> Any:
@@ -30,6 +30,34 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_S).close()
 
 
+def _is_same(address: str, connected: str) -> bool:
+    """Whether it is where this process is connected to: Ray gives the number of a host, and never a loopback's."""
+    (host, _, port), (wanted, _, at) = address.rpartition(":"), connected.rpartition(":")
+    with contextlib.suppress(OSError):
+        host = socket.gethostbyname(host)
+    return port == at and (host == wanted or host.startswith("127."))
+
+
+class Session(NamedTuple):
+    """One connection of one process, which may open another one after it: what lies in one is not to be had in that."""
+
+    process: int
+    cluster: str
+    job: str
+
+    @classmethod
+    def here(cls) -> Session | None:
+        """The one that this process has, if any, whoever has opened it."""
+        ray = _ray()
+        if not ray.is_initialized():
+            return None
+        context = ray.get_runtime_context()
+        return cls(os.getpid(), context.gcs_address, context.get_job_id())
+
+
+_OURS: dict[Session, int] = {}  # those that were opened here, and how many loaders use each
+
+
 class Connection:
     """Opened when first needed. A connection that the user has opened is used, and never closed.
 
@@ -40,33 +68,35 @@ class Connection:
 
     def __init__(self, address: str, cpus: float) -> None:
         self._address, self._cpus = address, cpus
-        self._counts = self._opened = False
-        self._process = 0
+        self._session: Session | None = None
 
-    def open(self) -> None:
-        if self._opened and self._process == os.getpid():
-            return
+    def open(self) -> Session:
+        """Anew if the user has ended the one that there was."""
         with _LOCK:
-            if _ray().is_initialized():
-                self._check_same()
-                self._counts = _OPENED["users"] > 0
-            else:
-                _OPENED["users"] = 0  # the user has ended what there was
+            session = Session.here()
+            if session is None:
                 self._connect()
-                self._counts = True
-            _OPENED["users"] += self._counts
-            self._opened, self._process = True, os.getpid()
+                session = Session.here()
+                assert session is not None
+                _OURS[session] = 0
+            elif session != self._session:
+                self._check_same()
+            if session != self._session and session in _OURS:
+                _OURS[session] += 1
+            self._session = session
+            return session
 
     def close(self) -> None:
-        if not self._opened or self._process != os.getpid():
-            return
-        self._opened = False
         with _LOCK:
-            if not self._counts:
+            session, self._session = self._session, None
+            if session is None or session not in _OURS:
                 return
-            _OPENED["users"] -= 1
-            if not _OPENED["users"] and _ray().is_initialized():
-                _ray().shutdown()
+            _OURS[session] -= 1
+            if not _OURS[session]:
+                del _OURS[session]
+                with contextlib.suppress(Exception):  # the cluster is gone, and this process not even connected
+                    if Session.here() == session:  # else the user has ended it, and may have another one
+                        _ray().shutdown()
 
     def _connect(self) -> None:
         ray, more = _ray(), dict[str, Any]()
@@ -87,7 +117,7 @@ class Connection:
         if self._address in ("auto", "local") or self._address.startswith("ray://"):
             return
         connected = _ray().get_runtime_context().gcs_address
-        if connected != self._address:
+        if not _is_same(self._address, connected):
             raise StartError(
                 f"stoker.Ray(address={self._address!r}): this process is connected to the Ray cluster at {connected} "
                 f'already, and Ray allows one. Pass address="auto" to use that one, or call ray.shutdown() first'

@@ -10,7 +10,7 @@ from typing import Any
 from stoker.errors import StartError
 from stoker.workers.backend import Departure
 from stoker.workers.imports import depth_of_workers
-from stoker.workers.ray.actor import WorkerActor
+from stoker.workers.ray.actor import WATCH, WorkerActor
 from stoker.workers.ray.crew_member import CrewMember
 from stoker.workers.ray.demand import Demand
 from stoker.workers.ray.placing import Placing
@@ -18,15 +18,21 @@ from stoker.workers.ray.quorum import Quorum
 from stoker.workers.ray.receiver import Opened, Receiver, Up
 
 
-def actor_class(placing: Placing) -> Any:
-    """Ray's class of workers that are placed so.
+CUT_OFF = (
+    "the connection to Ray that the workers of this loader were started by has ended, as by ray.shutdown(): close the "
+    "loader before that. Iterating it again starts others"
+)
+
+
+def actor_class(placing: Placing, reserved: Any) -> Any:
+    """Ray's class of workers that are placed so. ``reserved``: a placement group of our own, if there is one.
 
     Raises:
         ValueError: Ray refuses one of the options.
     """
     import ray
 
-    return ray.remote(concurrency_groups={"watch": 1})(WorkerActor).options(**placing.actor_options())
+    return ray.remote(concurrency_groups={WATCH: 1})(WorkerActor).options(**placing.actor_options(reserved))
 
 
 class Crew:
@@ -35,6 +41,7 @@ class Crew:
     Args:
         placing: What is asked of the cluster.
         new_actor: Ray's class of actors that are placed so: see ``actor_class``.
+        reserved: The placement group that was made for them, which ends with them; None: there is none.
         setup: Ray's reference to the packed job.
         receiver: Gets what actors say.
 
@@ -42,12 +49,12 @@ class Crew:
         members: The workers that were asked for, by number.
     """
 
-    def __init__(self, placing: Placing, new_actor: Any, setup: Any, receiver: Receiver) -> None:
+    def __init__(self, placing: Placing, new_actor: Any, reserved: Any, setup: Any, receiver: Receiver) -> None:
         import ray
 
         self.members: dict[int, CrewMember] = {}
         self._ray, self._setup, self._receiver = ray, setup, receiver
-        self._new_actor = new_actor
+        self._new_actor, self._reserved = new_actor, reserved
         self._dormant: list[int] = []  # numbers that the engine knows, and demand has not called for
         self._demand = Demand(placing.first, placing.least, placing.most, monotonic())
         self._quorum = Quorum(placing, self.members)
@@ -70,7 +77,7 @@ class Crew:
 
     def check_connected(self) -> None:
         if not self._ray.is_initialized():
-            raise StartError("ray.shutdown() was called while a loader had its workers there: close the loader first")
+            raise StartError(CUT_OFF)
 
     def review(self) -> None:
         """Who is missing, and how many are needed: starts those that are.
@@ -99,9 +106,13 @@ class Crew:
         return len(self.members) > self._demand.wanted
 
     def let_one_go(self, busy: Collection[int]) -> Departure | None:
-        """Ends a worker that has nothing to do, if there is one. ``busy``: those that have, as far as others know."""
+        """Ends a worker that waits for a place or, if there is none, one that has nothing to do.
+
+        ``busy``: those that have, as far as others know.
+        """
+        pending = [member for member in self.members.values() if not member.node]
         idle = [member for member in self.members.values() if member.is_open and not member.is_busy]
-        for member in [member for member in idle if member.number not in busy][:1]:
+        for member in [member for member in pending + idle if member.number not in busy][:1]:
             member.is_lost = True
             self.kill(member)
             del self.members[member.number]
@@ -121,3 +132,6 @@ class Crew:
     def close(self) -> None:
         for member in self.members.values():
             self.kill(member)
+        if self._reserved is not None and self._ray.is_initialized():
+            with contextlib.suppress(Exception):  # the cluster is gone
+                self._ray.util.remove_placement_group(self._reserved)

@@ -78,9 +78,20 @@ def shortage(placing: Placing, up: int) -> str:
     """What was asked for, what there is, and what to pass instead."""
     return (
         f"stoker.Ray: {up} of {placing.least} workers are up after {placing.start_timeout:g} s. Each one needs "
-        f"{placing.each()}. {cluster_in_words()} Pass a smaller n, num_cpus or resources, free some of the cluster, or "
-        f"add nodes; pass a longer start_timeout if nodes are on their way"
+        f"{placing.each()}. {group_in_words(placing)}{cluster_in_words()} Pass a smaller n, num_cpus or resources, "
+        f"free some of the cluster, or add nodes; pass a longer start_timeout if nodes are on their way"
     )
+
+
+def group_in_words(placing: Placing) -> str:
+    """What the user's placement group has, if they are to be in one."""
+    from ray.util import placement_group_table
+
+    if not placing.is_in_group:
+        return ""
+    bundles = ", ".join(str(bundle) for bundle in placing.placement.bundle_specs)
+    state = placement_group_table(placing.placement).get("state", "unknown")
+    return f"They are to be in a placement group that has {bundles}, and is {state}: nothing else is theirs. "
 
 
 def cluster_in_words() -> str:
@@ -90,7 +101,9 @@ def cluster_in_words() -> str:
     nodes: list[dict[str, Any]] = [node for node in ray.nodes() if node["Alive"]]
     total, free = ray.cluster_resources(), ray.available_resources()
     names = sorted(
-        name for name in total if not name.startswith("node:") and name not in ("memory", "object_store_memory")
+        name
+        for name in total
+        if not name.startswith("node:") and "_group_" not in name and name not in ("memory", "object_store_memory")
     )
     has = ", ".join(f"{total[name]:g} {name} ({free.get(name, 0):g} free)" for name in names)
     return f"The cluster has {len(nodes)} nodes with {has or 'no CPU'} in all."

@@ -9,7 +9,7 @@ from typing import Any
 from stoker.workers.backend import Backend
 from stoker.workers.packing import pack
 from stoker.workers.processes.sharing import reduce_memmap
-from stoker.workers.ray.connection import Connection
+from stoker.workers.ray.connection import Connection, Session
 from stoker.workers.ray.placing import Placing
 from stoker.workers.ray.setup import Setup
 from stoker.workers.site import Site
@@ -33,7 +33,8 @@ class RaySite:
     ) -> None:
         self._placing, self._connection, self._job = placing, connection, job
         self._local, self._local_workers = local, local_workers
-        self._setup: Any = None  # Ray's reference to it
+        self._setup: Any = None  # Ray's reference to it,
+        self._session: Session | None = None  # in which it was put there
         _pack(job)
 
     def pack(self) -> None:
@@ -41,9 +42,9 @@ class RaySite:
 
         if self._local is not None:
             self._local.pack()
-        self._connection.open()
-        if self._setup is None:
-            self._setup = ray.put(Setup.of(_pack(self._job)))
+        session = self._connection.open()
+        if self._setup is None or session != self._session:
+            self._setup, self._session = ray.put(Setup.of(_pack(self._job))), session
 
     def build(self, transport: SlotTransport, store: int) -> Backend:
         from stoker.workers.ray.backend import RayBackend
