@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.programs import TORCHRUN, run_python
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 NEEDS = {
     "train_torch_ddp.py": ["torch", "sklearn"],
     "train_lightning.py": ["lightning", "torch", "sklearn"],
@@ -34,23 +33,8 @@ SECONDS = 100  # on a busy machine; alone, none takes more than 15
 
 
 def run(name: str) -> subprocess.CompletedProcess[str]:
-    """In a session of its own: if it hangs, all its processes go."""
     launcher = TORCHRUN if name == "train_torch_ddp.py" else []
-    surroundings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-    with subprocess.Popen(
-        [sys.executable, *launcher, str(EXAMPLES / name)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=surroundings,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=SECONDS)
-        except BaseException:
-            os.killpg(process.pid, 9)
-            raise
-    return subprocess.CompletedProcess(name, process.returncode, output, errors)
+    return run_python([*launcher, str(EXAMPLES / name)], SECONDS, {"TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 @pytest.mark.parametrize(
