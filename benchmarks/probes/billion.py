@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks import memory
 
-_BATCH = 256
+BATCH = 256
 
 
 class Billion:
@@ -22,16 +22,20 @@ class Billion:
 
 
 def measure(resume_at: int | None) -> dict[str, float]:
-    """Seconds to the first batch, from the loader's making, and the consumer's extra memory by then.
+    """See `first_batch`.
 
     Args:
         resume_at: The batch to resume at through `load_state_dict`; None: begin without a state.
     """
+    return first_batch(Billion(), None if resume_at is None else _state_at(resume_at))
+
+
+def first_batch(dataset: Any, state: dict[str, Any] | None) -> dict[str, float]:
+    """Seconds to the first batch, from the loader's making, and the consumer's extra memory by then."""
     import stoker
 
-    state = None if resume_at is None else _state_at(resume_at)
     before, begin = memory.rss_bytes(), perf_counter()
-    loader: Any = stoker.Loader(Billion(), _BATCH, shuffle=True, workers=stoker.Processes(2))
+    loader: Any = stoker.Loader(dataset, BATCH, shuffle=True, workers=stoker.Processes(2))
     if state is not None:
         loader.load_state_dict(state)
     next(iter(loader))
@@ -49,5 +53,5 @@ def _state_at(step: int) -> dict[str, Any]:
     """
     from stoker.plan import Cursor, Plan, to_state
 
-    state: dict[str, Any] = to_state(Cursor(position=step * _BATCH), Plan(10**9, _BATCH, shuffle=True))
+    state: dict[str, Any] = to_state(Cursor(position=step * BATCH), Plan(10**9, BATCH, shuffle=True))
     return state

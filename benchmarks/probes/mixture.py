@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
-from benchmarks import memory
-from benchmarks.probes.billion import Billion
-
-_BATCH = 256
+from benchmarks.probes.billion import BATCH, Billion, first_batch
 
 
 def measure(resume_at: int | None) -> dict[str, float]:
-    """Seconds to the first batch, from the loader's making, and the consumer's extra memory by then.
+    """See `first_batch`.
 
     Args:
         resume_at: The batch to resume at through `load_state_dict`; None: begin without a state.
     """
-    import stoker
-
-    state = None if resume_at is None else _state_at(resume_at)
-    before, begin = memory.rss_bytes(), perf_counter()
-    loader: Any = stoker.Loader(_mix(), _BATCH, shuffle=True, workers=stoker.Processes(2))
-    if state is not None:
-        loader.load_state_dict(state)
-    next(iter(loader))
-    seconds = perf_counter() - begin
-    extra = max(memory.peak_rss_bytes(), memory.rss_bytes()) - before
-    loader.close()
-    return {"seconds": seconds, "extra_bytes": float(extra)}
+    return first_batch(_mix(), None if resume_at is None else _state_at(resume_at))
 
 
 def _mix() -> Any:
@@ -41,6 +26,6 @@ def _state_at(step: int) -> dict[str, Any]:
     """The state that taking `step` batches would leave, without taking them, as in `billion.py`."""
     from stoker.plan import Cursor, Plan, to_state
 
-    plan = Plan(10**10, _BATCH, shuffle=True, order=_mix().order(stride=_BATCH, seed=0))
-    state: dict[str, Any] = to_state(Cursor(position=step * _BATCH), plan)
+    plan = Plan(10**10, BATCH, shuffle=True, order=_mix().order(stride=BATCH, seed=0))
+    state: dict[str, Any] = to_state(Cursor(position=step * BATCH), plan)
     return state

@@ -11,23 +11,10 @@ from typing import Any
 import numpy as np
 
 from stoker.compat.dataset_server import DataLoader
+from tests.compat.numbered import Numbers
 
 # As torch would see it: when the dataset's module is imported, and not later.
 VISIBLE_AT_IMPORT = os.environ.get("CUDA_VISIBLE_DEVICES", "all")
-
-
-class Numbers:
-    """Sample i is the int i."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, index: int) -> Any:
-        assert 0 <= index < self.n
-        return index
 
 
 class Noisy(Numbers):

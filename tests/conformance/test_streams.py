@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import stoker
-from stoker import Inline, Loader
+from stoker import Loader
 from tests.datasets import Augmented, Encoded, Forest, Gathering, Growing, Ragged, Rows, Slow
-from tests.streams import assert_same, epochs
+from tests.streams import Cases, epochs
 
 
 def sums(samples):
@@ -44,20 +44,13 @@ CASES = {
 }
 
 
-@functools.cache
-def expected(case):
-    dataset, options = CASES[case]
-    with Loader(dataset, workers=Inline(), **options) as loader:
-        return len(loader), epochs(loader, 3)
+STREAMS = Cases(CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_stream_on_every_backend(case, backend):
     """Contract: the same stream for any backend and any number of workers, random augmentation included."""
-    dataset, options = CASES[case]
-    with Loader(dataset, workers=backend, **options) as loader:
-        assert len(loader) == expected(case)[0]
-        assert_same(epochs(loader, 3), expected(case)[1])
+    STREAMS.check(case, backend)
 
 
 def test_the_oracle_itself_is_right():

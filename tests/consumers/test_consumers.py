@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,32 +12,18 @@ from typing import Any
 import pytest
 
 from tests.consumers.program import CONSUMERS, EPOCHS, LENGTH, make
+from tests.programs import TORCHRUN, run_python
 
 PROGRAM = Path(__file__).parent / "program.py"
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 SECONDS = 100  # on a busy machine; alone, none takes more than 10
 
 
 def run(kind: str, folder: Path) -> None:
-    """Returns when nobody holds its standard output any more: no worker of any consumer is left."""
-    command = [sys.executable, *(TORCHRUN if kind == "torchrun" else []), str(PROGRAM), kind, str(folder)]
-    root = PROGRAM.parents[2]
-    surroundings = os.environ | {"PYTHONPATH": f"{root}:{os.environ.get('PYTHONPATH', '')}"}
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=surroundings,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=SECONDS)
-        except BaseException:
-            os.killpg(process.pid, 9)
-            raise
-    assert process.returncode == 0, output
-    assert "Traceback" not in output, output
+    arguments = [*(TORCHRUN if kind == "torchrun" else []), str(PROGRAM), kind, str(folder)]
+    path = {"PYTHONPATH": f"{PROGRAM.parents[2]}:{os.environ.get('PYTHONPATH', '')}"}
+    ended = run_python(arguments, SECONDS, path, stderr=subprocess.STDOUT)
+    assert ended.returncode == 0, ended.stdout
+    assert "Traceback" not in ended.stdout, ended.stdout
 
 
 def read(folder: Path, index: int) -> list[list[list[int]]]:

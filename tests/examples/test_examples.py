@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.programs import TORCHRUN, run_python
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 NEEDS = {
     "train_torch.py": ["torch", "sklearn"],
     "train_images.py": ["torch", "PIL"],
@@ -40,22 +39,7 @@ SECONDS = 100  # on a busy machine; alone, none takes more than 15
 
 
 def run(program: Path, launcher: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    """In a session of its own: if it hangs, all its processes go."""
-    surroundings = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-    with subprocess.Popen(
-        [sys.executable, *launcher, str(program)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=surroundings,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=SECONDS)
-        except BaseException:
-            os.killpg(process.pid, 9)
-            raise
-    return subprocess.CompletedProcess(program, process.returncode, output, errors)
+    return run_python([*launcher, str(program)], SECONDS, {"TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from stoker import Inline, Loader, Processes, Rotation, Threads
 from tests.conftest import BACKENDS
 from tests.datasets import Augmented, Forest, Growing, Ragged, Rows
 from tests.rotation.datasets import Counted, Fresh, Particular, Various, as_list, calls, pickled, spoil
-from tests.streams import assert_same, epochs
+from tests.streams import Cases, assert_same, epochs
 
 pytestmark = pytest.mark.timeout(120)  # a hang is a failure
 
@@ -54,20 +54,13 @@ CASES = {
 }
 
 
-@functools.cache
-def expected(case):
-    dataset, options = CASES[case]
-    with Loader(dataset, workers=Inline(), **options) as loader:
-        return len(loader), epochs(loader, 3)
+STREAMS = Cases(CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_stream_on_other_backends(case, backend):
     """Contract: the same stream for any backend and any number of workers, random augmentation included."""
-    dataset, options = CASES[case]
-    with Loader(dataset, workers=backend, **options) as loader:
-        assert len(loader) == expected(case)[0]
-        assert_same(epochs(loader, 3), expected(case)[1])
+    STREAMS.check(case, backend)
 
 
 @pytest.mark.parametrize("case", ["shuffled", "every container and leaf"])
@@ -77,7 +70,7 @@ def test_the_same_stream_on_every_backend_from_disk(case, backend, tmp_path):
     kept = options["rotation"]
     options = options | {"rotation": rotation(kept.times, "disk", tmp_path, kept.size)}
     with Loader(dataset, workers=backend, **options) as loader:
-        assert_same(epochs(loader, 3), expected(case)[1])
+        assert_same(epochs(loader, 3), STREAMS.expected(case)[1])
 
 
 def test_the_oracle_itself_is_right():

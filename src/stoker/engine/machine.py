@@ -225,8 +225,9 @@ class Machine:
         return out
 
     def _on_supply(self, event: Paused | Resumed | Ended) -> list[Instruction]:
-        self.is_paused = isinstance(event, Paused)
-        self._exhausted = self._exhausted or isinstance(event, Ended)
+        kind = type(event)
+        self.is_paused = kind is Paused
+        self._exhausted = self._exhausted or kind is Ended
         return self._proceed([])
 
     # What follows from them

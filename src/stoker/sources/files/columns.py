@@ -175,18 +175,10 @@ def _joined(columns: list[Column]) -> Column:
     """In a list, where they fit in no other form: that is of use to those who want rows only."""
     if len(columns) == 1:
         return columns[0]
-    structs = [column for column in columns if isinstance(column, Columns)]
-    if len(structs) == len(columns):
-        return Columns.joined(structs)
-    texts = [column for column in columns if isinstance(column, Texts)]
-    if len(texts) == len(columns):
-        return Texts.joined(texts)
-    packed = [column for column in columns if isinstance(column, PackedTexts)]
-    if len(packed) == len(columns):
-        return PackedTexts.joined(packed)
-    values = [column for column in columns if isinstance(column, ArrowValues)]
-    if len(values) == len(columns):
-        return ArrowValues.joined(values)
+    kinds: tuple[Any, ...] = (Columns, Texts, PackedTexts, ArrowValues)
+    for kind in kinds:
+        if all(isinstance(column, kind) for column in columns):
+            return kind.joined(columns)  # type: ignore[no-any-return]
     ragged = [column for column in columns if isinstance(column, Ragged)]
     if len(ragged) == len(columns) and _fit([part.values for part in ragged]):
         return Ragged.joined(ragged)
