@@ -92,6 +92,13 @@ class Session:
         self._count()
         return len(self._agenda)
 
+    def known_length(self) -> int | None:
+        """The same, where it is known without reading anything and without calling code of the user's."""
+        agenda = self._agenda
+        if not isinstance(agenda, IndexedAgenda) or not agenda.is_counted or agenda.units.order is not None:
+            return None
+        return None if self.is_endless else len(agenda)
+
     def state(self) -> dict[str, Any]:
         """Where the consumer is, with what it has by now, as JSON can hold it."""
         self._count()

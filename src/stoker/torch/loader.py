@@ -26,10 +26,10 @@ from stoker.torch.states import SavedState, read_state
 from stoker.torch.work import dataset_state
 from stoker.torch.workers import number_of
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy does not look at torch
+class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # mypy does not look at torch
     """Torch's ``DataLoader`` on Stoker's workers: the same arguments, the same batches in the same order.
 
     Beyond torch's, it survives the death of workers, and ``state_dict()`` / ``load_state_dict()`` resume in the middle
@@ -66,7 +66,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: torch.utils.data.Dataset[T_co] | stoker.Dataset[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
