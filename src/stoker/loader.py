@@ -63,7 +63,7 @@ class Loader(Front, Generic[B_co]):
     Args: Workers
         workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
             ``Processes(n, start=...)`` or ``Ray(n, ...)``.
-        prefetch: The number of batches that are made ahead, per worker.
+        prefetch: The number of batches that are made ahead, per worker; 2 by default.
         in_order: False: batches arrive in the order in which they are finished, each still exactly once per epoch.
         init: A function without arguments that is called once in each worker before the dataset is made or used, also
             in one that replaces another; with ``Threads``, in each thread. It sets up what a worker does not inherit.
@@ -79,7 +79,7 @@ class Loader(Front, Generic[B_co]):
             ``on_error`` applies: a number, or ``Retry(times, backoff=..., on=...)``.
         timeout: The number of seconds that a worker may take for a batch; for the dataset ten times as long, and at
             least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect inline.
-        max_deaths: The number of workers that may die over one batch before Stoker gives the batch up.
+        max_deaths: The number of workers that may die over one batch before Stoker gives the batch up; 3 by default.
 
     Args: Frameworks and devices
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad" or "arrow": the framework whose arrays the batch shall
@@ -88,7 +88,7 @@ class Loader(Front, Generic[B_co]):
             batches there ahead of time.
         to_device: A function that moves the batch to the device, called in that thread. It gets the batch, and
             ``device`` if it takes two arguments. It may return an ``InFlight`` while its copy is still running.
-        max_on_device: The number of batches that are on the device, or on their way there, ahead of you.
+        max_on_device: The number of batches that are on the device, or on their way there, ahead of you; 2 by default.
 
     Args: Watching
         observe: False: measure nothing, and count only. It saves about a microsecond a batch.

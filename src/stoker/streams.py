@@ -211,7 +211,7 @@ def stream(
     Args: Workers
         workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
             ``Processes(n, start=...)`` or ``Ray(n, ...)``.
-        prefetch: The number of items that are in work or done ahead, per worker.
+        prefetch: The number of items that are in work or done ahead, per worker; 2 by default.
         in_order: False: results arrive in the order in which they are finished.
         init: A function without arguments that is called once in each worker before the first item, as in ``Loader``.
         worker_of: A function that gets an item and returns the number of the worker, from 0 on, that alone may work on
@@ -226,7 +226,7 @@ def stream(
         quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
         retry: As in ``Loader``, for ``work(item)``.
         timeout: The number of seconds that a worker may take for an item. None: no limit.
-        max_deaths: The number of workers that may die over one item before Stoker gives the item up.
+        max_deaths: The number of workers that may die over one item before Stoker gives the item up; 3 by default.
 
     Args: Frameworks and devices
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad", "arrow", or a function that gets each result.

