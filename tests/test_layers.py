@@ -32,7 +32,7 @@ LAYERS = [
         "agenda",
         "observe",
     ),
-    *("bridges", "batches", "shards", "arguments", "orders"),
+    *("bridges", "batches", "shards", "arguments", "attributes", "orders", "options"),
     *(
         "settings",
         "assembly",
@@ -45,6 +45,7 @@ LAYERS = [
         "display",
         "showing",
         "session",
+        "front",
     ),
     *("streams", "surveys", "chunk_session", "packed_session", "indexed_session"),
     *("loader_session", "iteration", "own_shard", "loader", FACE),

@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import ForwardRef
+
+import pytest
 
 import stoker
+import stoker.options
 import stoker.testing
 
 ROOT = Path(__file__).parents[1]
@@ -79,5 +83,35 @@ def test_options_that_loaders_and_streams_share_are_the_same_in_both():
     assert {name: stream[name].default for name in shared} == {name: loader[name].default for name in shared}
     annotations = [{name: each[name].annotation for name in shared} for each in (loader, stream)]
     differing = {name for name in shared if annotations[0][name] != annotations[1][name]}
-    # No share of unknown length; a stream may leave generators alone; the name of the type variable.
-    assert differing == {"max_errors", "seed", "to"}
+    # No share of unknown length; a stream may leave generators alone.
+    assert differing == {"max_errors", "seed"}
+
+
+@pytest.mark.parametrize(
+    ("face", "kinds"),
+    [
+        (stoker.Loader, ["AsCollated", "Through", "InFramework", "OnDevice"]),
+        (stoker.stream, ["StreamOptions"]),
+    ],
+)
+def test_type_checkers_are_told_the_options_that_there_are(face, kinds):
+    """Overloads name them a second time: docs/design/types.md."""
+    real = {name: each.annotation for name, each in inspect.signature(face).parameters.items()}
+    told = [{k: v.__forward_arg__ for k, v in options_of(kind).items()} for kind in kinds]
+    flat = {"dataset", "batch_size", "collate", "to", "to_device", "work", "items"}
+    assert all({name: each[name] for name in each.keys() - flat} == without(flat, real) for each in told)
+
+
+def options_of(kind: str) -> dict[str, ForwardRef]:
+    """Of a TypedDict and those it inherits from."""
+    return getattr(stoker.options, kind).__annotations__
+
+
+def without(names: set[str], annotations: dict[str, str]) -> dict[str, str]:
+    return {name: annotations[name] for name in annotations.keys() - names}
+
+
+@pytest.mark.parametrize("face", [stoker.Loader, stoker.stream])
+def test_help_describes_each_argument_in_the_order_of_the_signature(face):
+    described = re.findall(r"^ {4}(\w+): ", inspect.getdoc(face).partition("Raises:")[0], flags=re.MULTILINE)
+    assert described == list(inspect.signature(face).parameters)

@@ -49,7 +49,7 @@ with _shadows_explained():
     )
     from stoker.observe.page import Watch
     from stoker.plan import Buckets, Weighted
-    from stoker.sources import Mix, Retry
+    from stoker.sources import Dataset, Mix, Retry
     from stoker.stores import Cache, Rotation
     from stoker.streams import Stream, stream
     from stoker.version import __version__ as __version__
@@ -66,6 +66,7 @@ __all__ = [
     "ClosedError",
     "CollateError",
     "Culprit",
+    "Dataset",
     "Diagnosis",
     "Display",
     "Distribution",

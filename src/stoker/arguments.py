@@ -24,7 +24,7 @@ _SHOWN_BITS = 256  # of a number in a message; Python refuses to write very long
 F = TypeVar("F", bound=Callable[..., Any])
 
 # The arguments of torch.utils.data.DataLoader that are called otherwise here, and what to do; {} is what was passed.
-_OF_TORCH = {
+OF_TORCH = {
     "num_workers": "pass workers={}",
     "collate_fn": "pass collate={}; it gets a list of samples, in a worker",
     "prefetch_factor": "pass prefetch={}",
@@ -60,15 +60,20 @@ def answers_unknown_names(function: F) -> F:
 
 
 def _told(name: str, value: Any, known: list[str]) -> str:
-    if name in _OF_TORCH and ("dataset" in known or name not in _OF_DATASETS):
-        return f"{name}: {_OF_TORCH[name].format(_brief(value))}"
+    if name in OF_TORCH and ("dataset" in known or name not in _OF_DATASETS):
+        return f"{name}: {OF_TORCH[name].format(brief(value))}"
+    near = near_name(name, known)
+    return f"{name}: pass {near}=..., if that is meant" if near else f"{name}: it has {', '.join(known)}"
+
+
+def near_name(name: str, known: list[str], likeness: float = 0.6) -> str | None:
+    """The name that is most like it, if one is."""
     import difflib  # only for those who have made a mistake
 
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    return f"{name}: pass {near[0]}=..., if that is meant" if near else f"{name}: it has {', '.join(known)}"
+    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=likeness)), None)
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
     """A value as one would write it; of anything but numbers and strings, that is its name at most."""
     if isinstance(value, str | int | float | None):
         return repr(value)
@@ -273,14 +278,14 @@ def check_packed_shard(shard: tuple[int, int], even_shards: bool) -> None:
         )
 
 
-def check_has_index(method: str, chunks: Chunks | None, pack: Pack | None) -> None:
+def check_has_index(method: str, dataset: Any, pack: Pack | None) -> None:
     """What goes by the indices of samples, and numbers of batches."""
     if pack is not None:
         raise ValueError(
             f"{method}() of a loader with pack=: which samples are in a batch is known only when those before it were "
             f"packed. Use set_epoch(), or load_state_dict() with a state that was saved there"
         )
-    if chunks is not None:
+    if is_chunks(dataset):
         raise ValueError(
             f"{method}() of a loader of Chunks: their samples have no indices, and how many batches a file has is "
             f"known only when it was read. Use set_epoch(), or load_state_dict() with a state that was saved there"

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from stoker.errors import ClosedError
 from stoker.session import Session
 
-B = TypeVar("B")
+if TYPE_CHECKING:
+    import typing_extensions
+
+    B_co = typing_extensions.TypeVar("B_co", covariant=True, default=Any)  # a Loader is a Loader[Any]
+else:
+    B_co = TypeVar("B_co", covariant=True)
 
 
 @dataclass(slots=True)
@@ -42,7 +47,7 @@ class Passes:
             self.current.is_begun, self.current.is_disturbed = False, True
 
 
-class Iteration(Generic[B]):
+class Iteration(Generic[B_co]):
     """The iterator over an epoch. Keeps its loader alive, and not the other way round."""
 
     def __init__(self, loader: Any, session: Session, passes: Passes, own: Pass) -> None:
@@ -50,10 +55,10 @@ class Iteration(Generic[B]):
         self._passes, self._pass = passes, own
         self._ended = False
 
-    def __iter__(self) -> Iteration[B]:
+    def __iter__(self) -> Iteration[B_co]:
         return self
 
-    def __next__(self) -> B:
+    def __next__(self) -> B_co:
         if self._ended:
             raise StopIteration
         own = self._pass

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from stoker.arguments import answers_unknown_names, check_has_index, checked_after, checked_epoch, checked_step
+from stoker.attributes import check_settable
 from stoker.bridges import Framework
 from stoker.collation import Pack
-from stoker.iteration import Iteration, Pass, Passes
+from stoker.front import Front
+from stoker.iteration import B_co, Iteration, Pass, Passes
 from stoker.loader_session import loader_session
-from stoker.observe import ErrorPolicy, OnError, Stats, Trace
+from stoker.observe import ErrorPolicy, OnError
 from stoker.observe.page import Watch
 from stoker.orders import OwnOrder, shard_beside
 from stoker.own_shard import OwnShard
 from stoker.plan import Plan
 from stoker.settings import Settings
 from stoker.shards import shard_of
-from stoker.sources import Retry, is_chunks
+from stoker.sources import Retry
 from stoker.stores import Cache, Keeping, Rotation
 from stoker.workers import Workers
 
-if TYPE_CHECKING:  # so that a loader without ``to=function`` is a Loader[Any] and needs no annotation
-    import typing_extensions
-
-    from stoker.sources.chunks import Chunks
-
-    B = typing_extensions.TypeVar("B", default=Any)
-else:
-    B = TypeVar("B")
+if TYPE_CHECKING:
+    from stoker.options import AsCollated, Collate, DatasetLike, InFramework, OnDevice, S, Through
 
 
-class Loader(Generic[B]):
+class Loader(Front, Generic[B_co]):
     """Reads, prepares and batches a dataset in background workers, and hands over each batch in shared memory.
 
     ``for batch in loader`` is one epoch. The next loop is the next epoch, which is already being prefetched. You own
     each batch: its memory is not used again while you hold any of its arrays, and nobody else writes into it.
 
-    Args:
+    Each argument is also an attribute of that name, to be read: ``loader.batch_size``.
+
+    Args: What is read, and in which order
         dataset: An object with ``__getitem__`` and ``__len__``, and optionally ``__getitems__``; a dict of arrays,
             whose rows are the samples; a class, ``functools.partial`` or function that returns one of these, and is
             called in each worker; ``Mix(sources, weights)``; or ``Chunks(files, ...)``.
@@ -54,34 +53,44 @@ class Loader(Generic[B]):
             repeated. False, as for an evaluation: no sample is, and some shards may have one batch fewer.
         order: An order of your own: ``Weighted(...)``, ``Buckets(...)``, an array of indices, a function that gets the
             epoch's number and returns its indices, or any torch sampler. None: each sample once, as ``shuffle`` says.
-        workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
-            ``Processes(n, start=...)`` or ``Ray(n, ...)``.
-        prefetch: The number of batches that are made ahead, per worker.
+
+    Args: How batches are made
         collate: A function that takes a list of samples and returns the batch. None: ``stoker.collate``.
         pack: ``Pack(length, ...)``: packs sequences into rows of one length; a batch is ``batch_size`` rows.
-        init: A function without arguments that is called once in each worker before the dataset is made or used, also
-            in one that replaces another; with ``Threads``, in each thread. It sets up what a worker does not inherit.
         cache: ``Cache(path, ...)``: keeps samples on disk, and makes them again every few epochs or never.
         rotation: ``Rotation(times, ...)``: makes each sample once and uses it several times in an epoch.
+
+    Args: Workers
+        workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
+            ``Processes(n, start=...)`` or ``Ray(n, ...)``.
+        prefetch: The number of batches that are made ahead, per worker; 2 by default.
+        in_order: False: batches arrive in the order in which they are finished, each still exactly once per epoch.
+        init: A function without arguments that is called once in each worker before the dataset is made or used, also
+            in one that replaces another; with ``Threads``, in each thread. It sets up what a worker does not inherit.
+
+    Args: Failures
         on_error: What to do with a sample whose ``dataset[i]`` raises, kills its worker ``max_deaths`` times or exceeds
             ``timeout`` that often. "raise": raise the error. "skip": leave the sample out, so that its batch is
             smaller. "quarantine": leave it out and append its index, epoch, error and traceback to a JSON-lines file
             for ``stoker replay``. "replace": another sample takes its place, so that the batch keeps its size.
         max_errors: The number of samples that may fail in an epoch, or their share as a float. None: all but one.
         quarantine: The file for on_error="quarantine" (None: ``quarantine.jsonl``) or "replace" (None: no file).
-        timeout: The number of seconds that a worker may take for a batch; for the dataset ten times as long, and at
-            least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect inline.
-        max_deaths: The number of workers that may die over one batch before Stoker gives the batch up.
         retry: How often a sample, or a part of a chunk file, whose reading raised an ``OSError`` is read again before
             ``on_error`` applies: a number, or ``Retry(times, backoff=..., on=...)``.
-        in_order: False: batches arrive in the order in which they are finished, each still exactly once per epoch.
+        timeout: The number of seconds that a worker may take for a batch; for the dataset ten times as long, and at
+            least 5 s. After that its stack is logged and it is restarted. None: no limit. Has no effect inline.
+        max_deaths: The number of workers that may die over one batch before Stoker gives the batch up; 3 by default.
+
+    Args: Frameworks and devices
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad" or "arrow": the framework whose arrays the batch shall
             hold; or a function that gets each batch and returns what you want instead.
         device: The device on which the framework of ``to`` puts the batch. Unless that is the CPU, a thread moves
             batches there ahead of time.
         to_device: A function that moves the batch to the device, called in that thread. It gets the batch, and
             ``device`` if it takes two arguments. It may return an ``InFlight`` while its copy is still running.
-        max_on_device: The number of batches that are on the device, or on their way there, ahead of you.
+        max_on_device: The number of batches that are on the device, or on their way there, ahead of you; 2 by default.
+
+    Args: Watching
         observe: False: measure nothing, and count only. It saves about a microsecond a batch.
         watch: True, or ``Watch(host=..., port=...)``: shows what the loader does on a live page in your browser, whose
             URL is printed, and is ``loader.watch_url``.
@@ -100,6 +109,34 @@ class Loader(Generic[B]):
         [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     """
 
+    # What type a batch has, for type checkers; the last signature is the one there is: docs/design/types.md.
+    @overload
+    def __init__(
+        self, dataset: DatasetLike[Any], batch_size: int = 32, *, collate: None = None, **options: Unpack[AsCollated]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, dataset: DatasetLike[B_co], batch_size: None, *, collate: None = None, **options: Unpack[AsCollated]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, dataset: DatasetLike[S], batch_size: int = 32, *, collate: Collate[S, B_co], **options: Unpack[AsCollated]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        dataset: DatasetLike[Any],
+        batch_size: int | None = 32,
+        *,
+        to: Callable[[Any], B_co],
+        **options: Unpack[Through],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, dataset: DatasetLike[Any], batch_size: int | None = 32, **options: Unpack[InFramework]
+    ) -> None: ...
+    @overload
+    def __init__(self, dataset: DatasetLike[Any], batch_size: int | None = 32, **options: Unpack[OnDevice]) -> None: ...
     @answers_unknown_names
     def __init__(
         self,
@@ -112,21 +149,21 @@ class Loader(Generic[B]):
         shard: tuple[int, int] | Literal["auto"] | None = None,
         even_shards: bool = True,
         order: OwnOrder | None = None,
-        workers: int | Literal["auto"] | Workers = 0,
-        prefetch: int = 2,
         collate: Callable[[list[Any]], Any] | None = None,
         pack: Pack | None = None,
-        init: Callable[[], object] | None = None,
         cache: Cache | None = None,
         rotation: Rotation | None = None,
+        workers: int | Literal["auto"] | Workers = 0,
+        prefetch: int = 2,
+        in_order: bool = True,
+        init: Callable[[], object] | None = None,
         on_error: OnError = "raise",
         max_errors: int | float | None = None,
         quarantine: str | os.PathLike[str] | None = None,
+        retry: int | Retry = 0,
         timeout: float | None = None,
         max_deaths: int = 3,
-        retry: int | Retry = 0,
-        in_order: bool = True,
-        to: Framework | Callable[[Any], B] | None = None,
+        to: Framework | Callable[[Any], Any] | None = None,
         device: Any = None,
         to_device: Callable[..., Any] | None = None,
         max_on_device: int = 2,
@@ -150,17 +187,24 @@ class Loader(Generic[B]):
             watch=watch,
             progress=progress,
         )
-        keep, shard = Keeping(cache, rotation), shard_beside(order, shard)
-        batches = Plan(0, batch_size, shuffle, seed, drop_last, shard_of(shard), keep.times, keep.rotating, even_shards)
-        self._session, name = loader_session(dataset, batches, order, collate, init, keep, settings, pack)
+        keep, own = Keeping(cache, rotation), shard_beside(order, shard)
+        plan = Plan(0, batch_size, shuffle, seed, drop_last, shard_of(own), keep.times, keep.rotating, even_shards)
+        self._session, name = loader_session(dataset, plan, order, collate, init, keep, settings, pack)
         self._about = f"{name}, batch_size={batch_size}, shuffle={shuffle}"
-        self._pack, self._passes = pack, Passes()
-        self._chunks: Chunks | None = dataset if is_chunks(dataset) else None
-        self._shard = OwnShard(shard, self._session, self._chunks, packs_evenly=pack is not None and even_shards)
+        self._passes = Passes()
+        self._shard = OwnShard(own, self._session, dataset, packs_evenly=pack is not None and even_shards)
         self._session.showing.title = f"Loader({self._about})"
+        self.dataset, self.batch_size, self.shuffle, self.seed = dataset, batch_size, shuffle, seed
+        self.drop_last, self.shard, self.even_shards, self.order = drop_last, shard, even_shards, order
+        self.collate, self.pack, self.cache, self.rotation = collate, pack, cache, rotation
+        self.workers, self.prefetch, self.in_order, self.init = workers, prefetch, in_order, init
+        self.on_error, self.max_errors, self.quarantine = on_error, max_errors, quarantine
+        self.retry, self.timeout, self.max_deaths = retry, timeout, max_deaths
+        self.to, self.device, self.to_device, self.max_on_device = to, device, to_device, max_on_device
+        self.observe, self.watch, self.progress = observe, watch, progress
         self._end_with_me()
 
-    def __iter__(self) -> Iteration[B]:
+    def __iter__(self) -> Iteration[B_co]:
         """Begins the next epoch or, after ``load_state_dict``, the rest of the epoch that was saved."""
         self._session.check_usable()
         self._shard.check()
@@ -168,7 +212,7 @@ class Loader(Generic[B]):
             self._session.go_to(self.epoch + 1)
         self._session.begin_epoch()
         self._passes.current = own = Pass(self.epoch)
-        iteration: Iteration[B] = Iteration(self, self._session, self._passes, own)
+        iteration: Iteration[B_co] = Iteration(self, self._session, self._passes, own)
         self._session.showing.show_progress(f"epoch {self.epoch}", iteration)
         return iteration
 
@@ -276,7 +320,7 @@ class Loader(Generic[B]):
             [650, 364, 778, 987]
         """
         epoch, step = checked_epoch("indices", epoch), checked_step("indices", step)
-        check_has_index("indices", self._chunks, self._pack)
+        check_has_index("indices", self.dataset, self.pack)
         self._shard.find()
         return self._session.steps.indices(epoch, step)
 
@@ -309,7 +353,7 @@ class Loader(Generic[B]):
         """
         self._session.check_usable()
         self._shard.find()
-        return self._session.mixing.set_weights(weights, checked_after(after, self._session.shard, self._pack))
+        return self._session.mixing.set_weights(weights, checked_after(after, self._session.shard, self.pack))
 
     def warm_up(self, seconds: float | None = None) -> None:
         """Starts the workers, and waits until they have prefetched as much as ``prefetch`` allows.
@@ -323,65 +367,21 @@ class Loader(Generic[B]):
         self._shard.check()
         self._session.warm_up(seconds)
 
-    @property
-    def worker_pids(self) -> list[int]:
-        """The ids of the running worker processes, for a profiler or debugger. Empty before the start."""
-        return self._session.pids()
-
-    def stats(self) -> Stats:
-        """Counts and times since the start, and a sentence that says who waited for whom: ``stats().diagnosis``."""
-        return self._session.stats()
-
-    def report(self, path: str | os.PathLike[str] | None = None) -> None:
-        """Says where the time went: the sentence of ``stats().diagnosis``, then tables of stations and workers.
-
-        Args:
-            path: An HTML file to write, with pictures, which needs no network to be looked at. None: print it.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        self._session.showing.observed.report(path)
-
-    @property
-    def watch_url(self) -> str | None:
-        """Where the live page is, from the first loop on; None without ``watch``."""
-        return self._session.showing.watch_url
-
-    def trace(self, to: str | os.PathLike[str] | Trace) -> Trace:
-        """Writes a trace of the last 4096 batches for Perfetto; in a ``with`` statement, one of all within the block.
-
-        Args:
-            to: The file to write; ``.gz`` is compressed. Or a ``Trace`` of several loaders, written at the block's end.
-
-        Raises:
-            OSError: The file cannot be written.
-            ValueError: Nothing is measured: observe=False.
-
-        Example:
-            >>> import os, tempfile, numpy as np, stoker
-            >>> with tempfile.TemporaryDirectory() as folder, stoker.Loader(np.arange(100), 10) as loader:
-            ...     with loader.trace(path := os.path.join(folder, "trace.json")):
-            ...         batches = list(loader)
-            ...     os.path.exists(path)
-            True
-        """
-        return self._session.showing.trace(to)
-
     def close(self) -> None:
         """Stops the workers and frees all memory except for batches that you still hold. May be called twice."""
         self._passes.current = None
         self._session.close()
         self._finalizer.detach()
 
-    def __enter__(self) -> Loader[B]:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        return f"Loader({self._about}, epoch={self.epoch}, {self._session.phase()})"
+        length = self._shard.known_length()
+        about = self._about if length is None else f"{self._about}, len={length}"
+        return f"Loader({about}, epoch={self.epoch}, {self._session.phase()})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_finalizer" in vars(self):  # it is made
+            check_settable(name, value, inspect.signature(Loader).parameters, is_open=type(self) is not Loader)
+        super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_finalizer"} | {"_passes": Passes()}
@@ -391,7 +391,7 @@ class Loader(Generic[B]):
         self._end_with_me()
 
     def _prepare_to_move(self, name: str) -> None:
-        check_has_index(name, self._chunks, self._pack)
+        check_has_index(name, self.dataset, self.pack)
         self._session.check_usable()
         self._shard.find()
 

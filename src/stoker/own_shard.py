@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from stoker.arguments import check_chunked_shard, check_packed_shard
 from stoker.session import Session
 from stoker.shards import check_still, shard_of, warn_if_all_read_all
-
-if TYPE_CHECKING:
-    from stoker.sources.chunks import Chunks
+from stoker.sources import is_chunks
 
 
 class OwnShard:
@@ -18,7 +16,7 @@ class OwnShard:
     Args:
         given: (index, count), "auto" or None.
         session: Goes on as the shard that was found.
-        chunks: The dataset, if it is one of files.
+        dataset: As passed to the loader.
         packs_evenly: Samples are packed, and all shards shall have the same number of batches.
     """
 
@@ -26,11 +24,11 @@ class OwnShard:
         self,
         given: tuple[int, int] | Literal["auto"] | None,
         session: Session,
-        chunks: Chunks | None,
+        dataset: Any,
         *,
         packs_evenly: bool,
     ) -> None:
-        self._given, self._session, self._chunks, self._packs_evenly = given, session, chunks, packs_evenly
+        self._given, self._session, self._dataset, self._packs_evenly = given, session, dataset, packs_evenly
         self._is_checked = False
 
     def find(self) -> None:
@@ -39,11 +37,15 @@ class OwnShard:
         if self._given == "auto" and session.is_fresh:
             found = shard_of("auto")
             if found != session.shard:
-                if self._chunks is not None:
-                    check_chunked_shard(self._chunks, found)
+                if is_chunks(self._dataset):
+                    check_chunked_shard(self._dataset, found)
                 if self._packs_evenly:
                     check_packed_shard(found, even_shards=True)
                 session.set_shard(found)
+
+    def known_length(self) -> int | None:
+        """Batches in an epoch of it, where that is known without starting or reading anything."""
+        return None if self._given == "auto" and self._session.is_fresh else self._session.known_length()
 
     def check(self) -> None:
         """As a loop or the workers begin. Called by the loader's own methods, whose caller a warning points to."""

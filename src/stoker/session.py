@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stoker.agenda import Agenda
+from stoker.agenda import Agenda, IndexedAgenda
 from stoker.arguments import checked_seconds
 from stoker.engine import Delivery
 from stoker.engine_owner import EngineOwner
@@ -89,6 +89,13 @@ class Session:
         self._intake.recount()
         self._count()
         return len(self._agenda)
+
+    def known_length(self) -> int | None:
+        """The same, where it is known without reading anything and without calling code of the user's."""
+        agenda = self._agenda
+        if not isinstance(agenda, IndexedAgenda) or not agenda.is_counted or agenda.units.order is not None:
+            return None
+        return None if self.mixing.is_endless else len(agenda)
 
     def state(self) -> dict[str, Any]:
         """Where the consumer is, with what it has by now, as JSON can hold it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack, overload
 
 from stoker.agenda import ItemAgenda
 from stoker.arguments import (
@@ -18,7 +18,8 @@ from stoker.arguments import (
 )
 from stoker.bridges import Framework
 from stoker.engine import Delivery
-from stoker.observe import ErrorPolicy, Failures, OnError, Setup, Stats, Trace
+from stoker.front import Front
+from stoker.observe import ErrorPolicy, Failures, OnError, Setup
 from stoker.observe.page import Observed, Watch
 from stoker.session import Session
 from stoker.settings import Settings
@@ -29,12 +30,17 @@ from stoker.workers.worker import Job
 if TYPE_CHECKING:
     import typing_extensions
 
-    R = typing_extensions.TypeVar("R", default=Any)
+    from stoker.options import StreamOptions
+
+    R_co = typing_extensions.TypeVar("R_co", covariant=True, default=Any)
 else:
-    R = TypeVar("R")
+    R_co = TypeVar("R_co", covariant=True)
+
+Item = TypeVar("Item")
+R = TypeVar("R")
 
 
-class Stream(Generic[R]):
+class Stream(Front, Generic[R_co]):
     """What ``stoker.stream`` returns: an iterator over the results, and a context manager.
 
     Its workers stop when the items have ended (unless ``keep_workers=True``), when it is closed, and when it is garbage
@@ -46,10 +52,10 @@ class Stream(Generic[R]):
         self._keep_workers = keep_workers
         self._ended = self._is_shown = False
 
-    def __iter__(self) -> Stream[R]:
+    def __iter__(self) -> Stream[R_co]:
         return self
 
-    def __next__(self) -> R:
+    def __next__(self) -> R_co:
         delivery = self._take()
         if delivery is None:
             raise StopIteration
@@ -107,45 +113,13 @@ class Stream(Generic[R]):
         self._session.warm_up(seconds)
 
     @property
-    def worker_pids(self) -> list[int]:
-        """The ids of the running worker processes. Empty before the start."""
-        return self._session.pids()
-
-    def stats(self) -> Stats:
-        """Counts and times since the start, as of a ``Loader``; an item counts as a batch of one sample."""
-        return self._session.stats()
-
-    def report(self, path: str | os.PathLike[str] | None = None) -> None:
-        """Says where the time went: prints it, or writes it into an HTML file, as of a ``Loader``."""
-        self.observed.report(path)
-
-    @property
     def observed(self) -> Observed:
         """Its ``stats()`` and ``report()``, also once the stream is gone. Keeps no workers alive."""
         return self._session.showing.observed
 
-    @property
-    def watch_url(self) -> str | None:
-        """Where the live page is; None without ``watch``."""
-        return self._session.showing.watch_url
-
-    def trace(self, to: str | os.PathLike[str] | Trace) -> Trace:
-        """Writes a trace of the last 4096 results for Perfetto, or of all within a ``with``, as of a ``Loader``."""
-        return self._session.showing.trace(to)
-
-    def close(self) -> None:
-        """Stops the workers and frees all memory except for results that you still hold. May be called twice."""
-        self._session.close()
-
     def __repr__(self) -> str:
         of_all = f" of {len(self)}" if self._agenda.has_length else ""
         return f"Stream({self._work}, {self._session.stats().batches}{of_all} items taken, {self._session.phase()})"
-
-    def __enter__(self) -> Stream[R]:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def _take(self) -> Delivery | None:
         if self._ended:
@@ -161,61 +135,106 @@ class Stream(Generic[R]):
         return delivery
 
 
+# What type a result has, for type checkers; the last signature is the one there is: docs/design/types.md.
+@overload
+def stream(
+    work: Callable[[Item], R],
+    items: Iterable[Item],
+    *,
+    to: None = None,
+    to_device: None = None,
+    **options: Unpack[StreamOptions],
+) -> Stream[R]: ...
+@overload
+def stream(
+    work: Callable[[Item], Any],
+    items: Iterable[Item],
+    *,
+    to: Callable[[Any], R],
+    to_device: None = None,
+    **options: Unpack[StreamOptions],
+) -> Stream[R]: ...
+@overload
+def stream(
+    work: Callable[[Item], Any],
+    items: Iterable[Item],
+    *,
+    to: Framework,
+    to_device: Callable[..., Any] | None = None,
+    **options: Unpack[StreamOptions],
+) -> Stream[Any]: ...
+@overload
+def stream(
+    work: Callable[[Item], Any],
+    items: Iterable[Item],
+    *,
+    to: Framework | Callable[[Any], Any] | None = None,
+    to_device: Callable[..., Any],
+    **options: Unpack[StreamOptions],
+) -> Stream[Any]: ...
 @answers_unknown_names
 def stream(
     work: Callable[[Any], Any],
     items: Iterable[Any],
     *,
+    seed: int | None = 0,
     workers: int | Literal["auto"] | Workers = 0,
     prefetch: int = 2,
     in_order: bool = True,
     init: Callable[[], object] | None = None,
     worker_of: Callable[[Any], int] | None = None,
     keep_workers: bool = False,
-    seed: int | None = 0,
     on_error: OnError = "raise",
     max_errors: int | None = None,
     quarantine: str | os.PathLike[str] | None = None,
+    retry: int | Retry = 0,
     timeout: float | None = None,
     max_deaths: int = 3,
-    retry: int | Retry = 0,
-    to: Framework | Callable[[Any], R] | None = None,
+    to: Framework | Callable[[Any], Any] | None = None,
     device: Any = None,
     to_device: Callable[..., Any] | None = None,
     max_on_device: int = 2,
     observe: bool = True,
     watch: bool | Watch = False,
     progress: bool = False,
-) -> Stream[R]:
+) -> Stream[Any]:
     """Calls ``work(item)`` in background workers, and yields the results in the order of the items, in shared memory.
 
-    Args:
+    Args: What is done
         work: A function that gets an item and returns any tree of arrays, numbers and strings. It is sent to the
             workers once.
         items: Any iterable, also an endless one. Items are pulled in your thread, when you ask for a result; with a
             device, in the thread that moves results. They are pulled at most ``workers * prefetch`` ahead.
+        seed: Seeds all random generators in workers, for each item anew, from the seed and the item's number. None:
+            they are left alone.
+
+    Args: Workers
         workers: The number of worker processes (0: none), "auto", ``Auto()``, ``Inline()``, ``Threads(n)``,
             ``Processes(n, start=...)`` or ``Ray(n, ...)``.
-        prefetch: The number of items that are in work or done ahead, per worker.
+        prefetch: The number of items that are in work or done ahead, per worker; 2 by default.
         in_order: False: results arrive in the order in which they are finished.
         init: A function without arguments that is called once in each worker before the first item, as in ``Loader``.
         worker_of: A function that gets an item and returns the number of the worker, from 0 on, that alone may work on
             it; one that takes a dead worker's place has its number. For work that keeps something from item to item.
             None: whoever is free.
         keep_workers: True: workers stay when the items have ended, for ``Stream.restart``.
-        seed: Seeds all random generators in workers, for each item anew, from the seed and the item's number. None:
-            they are left alone.
+
+    Args: Failures
         on_error: What to do with an item over which ``work`` raises, kills its worker ``max_deaths`` times or exceeds
             ``timeout`` that often: "raise", "skip" or "quarantine", as in ``Loader``.
         max_errors: The number of items that may be left out. None: any number.
         quarantine: The file for on_error="quarantine". None: ``quarantine.jsonl``.
-        timeout: The number of seconds that a worker may take for an item. None: no limit.
-        max_deaths: The number of workers that may die over one item before Stoker gives the item up.
         retry: As in ``Loader``, for ``work(item)``.
+        timeout: The number of seconds that a worker may take for an item. None: no limit.
+        max_deaths: The number of workers that may die over one item before Stoker gives the item up; 3 by default.
+
+    Args: Frameworks and devices
         to: "numpy", "torch", "jax", "tensorflow", "tinygrad", "arrow", or a function that gets each result.
         device: The device on which the framework of ``to`` puts the result.
         to_device: As in ``Loader``.
         max_on_device: As in ``Loader``.
+
+    Args: Watching
         observe: As in ``Loader``.
         watch: As in ``Loader``; the page is there from the beginning.
         progress: As in ``Loader``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 
-from stoker import Chunks, Loader, Threads, stream
+from stoker import Chunks, Loader, Mix, Pack, Threads, Weighted, stream
 from tests.datasets import Rows
 
 
@@ -18,7 +18,7 @@ class Secretive(Rows):
 
 def test_a_loader_tells_what_it_is_at_any_time():
     loader = Loader(Secretive(10), 4, shuffle=True, workers=Threads(2))
-    about = "Loader(Secretive, batch_size=4, shuffle=True, epoch={}, workers=Threads(n=2), {})"
+    about = "Loader(Secretive, batch_size=4, shuffle=True, len=3, epoch={}, workers=Threads(n=2), {})"
     assert repr(loader) == about.format(0, "not started")
     assert repr(pickle.loads(pickle.dumps(loader))) == repr(loader)
     list(loader)
@@ -28,6 +28,24 @@ def test_a_loader_tells_what_it_is_at_any_time():
     with Loader(functools.partial(Secretive, n=3)) as other, Loader({"x": [1]}) as columns:
         assert repr(other).startswith("Loader(partial(Secretive), batch_size=32")
         assert repr(columns).startswith("Loader(Table, ")
+
+
+def test_a_loader_tells_its_length_where_that_is_known_without_starting_anything():
+    asked = []
+    known = Loader(range(10), 4, order=Weighted([1] * 10, length=5))
+    assert ", len=2, " in repr(known)
+    unknown = [
+        Loader(lambda: range(10), 4),
+        Loader(range(10), 4, order=lambda epoch: asked.append(epoch) or [0]),
+        Loader(Mix([range(3)], ends="never")),
+        Loader([[1], [2, 3]], 4, pack=Pack(8)),
+        Loader(range(10), 4, shard="auto"),
+    ]
+    assert [repr(loader) for loader in unknown if "len=" in repr(loader)] == []
+    assert asked == []
+    with unknown[0] as made:
+        assert len(made) == 3
+        assert ", len=3, " in repr(made)
 
 
 def test_a_stream_tells_what_it_is_at_any_time():

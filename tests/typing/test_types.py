@@ -1,47 +1,36 @@
-"""What a user's type checker sees: the package is typed, and a loader needs no annotation."""
+"""What a user's type checker sees: the types of batches follow from arguments, and mistakes are found."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
+
+import pytest
 
 import stoker
-
-PROGRAM = """
-    from typing import Any
-    from typing_extensions import assert_type
-    import stoker
-
-    def total(batch: Any) -> float:
-        return float(batch.sum())
-
-    loader = stoker.Loader([1, 2, 3], 2, workers=stoker.Threads(2))
-    for batch in loader:
-        assert_type(batch, Any)
-    for number in stoker.Loader([1, 2, 3], to=total):
-        assert_type(number, float)
-    with stoker.Loader([1], workers="auto", shard=(0, 1)) as closing:
-        assert_type(closing.state_dict(), dict[str, Any])
-        assert_type(closing.stats().diagnosis, str)
-"""
+from tests.typing.checkers import PROGRAMS, by_mypy, by_pyright
 
 
-def check(tmp_path, code: str) -> subprocess.CompletedProcess[str]:
-    program = tmp_path / "program.py"
-    program.write_text(textwrap.dedent(code))
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+@pytest.mark.parametrize("check", [by_mypy, by_pyright])
+def test_uses_have_the_types_that_they_say_and_each_mistake_is_found(check, tmp_path):
+    found = check(["uses.py", "misuses.py"], tmp_path)
+    assert found["uses.py"] == {}
+    lines = enumerate((PROGRAMS / "misuses.py").read_text().splitlines(), start=1)
+    assert sorted(found["misuses.py"]) == [number for number, line in lines if line.endswith("# error")]
 
 
-def test_a_users_program_passes_a_strict_check(tmp_path):
-    assert (checked := check(tmp_path, PROGRAM)).returncode == 0, checked.stdout
+@pytest.mark.parametrize("check", [pytest.param(by_mypy, marks=pytest.mark.exhaustive), by_pyright])
+def test_the_drop_in_is_typed_as_torchs_loader_is(check, tmp_path):
+    pytest.importorskip("torch")
+    assert check(["with_torch.py"], tmp_path) == {"with_torch.py": {}}
 
 
-def test_a_wrong_word_is_found(tmp_path):
-    checked = check(tmp_path, "import stoker\nstoker.Loader([1], on_error='ignore')\n")
-    assert "on_error" in checked.stdout
+def test_the_types_are_true():
+    """The program looks at what it gets, on worker processes."""
+    done = subprocess.run([sys.executable, PROGRAMS / "uses.py"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_package_says_that_it_is_typed():
-    assert (__import__("pathlib").Path(stoker.__file__).parent / "py.typed").exists()
+    assert (Path(stoker.__file__).parent / "py.typed").exists()

@@ -1,5 +1,6 @@
 """What is read: datasets with an index, items, and files. Imports only the plan."""
 
+from stoker.sources.dataset import Dataset
 from stoker.sources.indexed import Fetched, Indexed, IndexedSource, IsInterrupt, SampleError
 from stoker.sources.items import ItemSource, Seeded, Work
 from stoker.sources.kinds import is_chunks, is_mix
@@ -7,6 +8,7 @@ from stoker.sources.mix import Mix, checked_weights
 from stoker.sources.retry import Retry, checked_retry
 
 __all__ = [
+    "Dataset",
     "Fetched",
     "Indexed",
     "IndexedSource",

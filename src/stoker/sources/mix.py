@@ -8,7 +8,7 @@ from itertools import pairwise
 from numbers import Real
 from operator import index as as_int
 from operator import length_hint
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from stoker.plan import Mixture, Recipe
 from stoker.plan.mixed import ENDLESS, By, MixedIndices
 from stoker.plan.mixture import Ends, Schedule, Weights
 from stoker.plan.permutation import Positions
+from stoker.sources.dataset import Dataset
 from stoker.sources.gather import gathered_of_several, gives_many
 from stoker.sources.indexed import fetched, is_factory
 from stoker.sources.kinds import is_chunks
 from stoker.sources.tables import as_dataset
+
+Source: TypeAlias = Dataset[Any] | Mapping[str, Any]
 
 _BY = ("quota", "chance")
 _ENDS = ("first", "all", "never")
@@ -60,7 +63,7 @@ class Mix:
 
     def __init__(
         self,
-        sources: Mapping[str, Any] | Sequence[Any],
+        sources: Mapping[str, Source] | Sequence[Source],
         weights: Any = None,
         *,
         by: By = "quota",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import weakref
@@ -26,10 +27,10 @@ from stoker.torch.states import SavedState, read_state
 from stoker.torch.work import dataset_state
 from stoker.torch.workers import number_of
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy does not look at torch
+class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # mypy does not look at torch
     """Torch's ``DataLoader`` on Stoker's workers: the same arguments, the same batches in the same order.
 
     Beyond torch's, it survives the death of workers, and ``state_dict()`` / ``load_state_dict()`` resume in the middle
@@ -66,7 +67,7 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: torch.utils.data.Dataset[T_co] | stoker.Dataset[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -218,6 +219,15 @@ class DataLoader(torch.utils.data.DataLoader[T]):  # type: ignore[misc]  # mypy 
             stream.trace(trace)
         trace.write()
         return trace
+
+    def __repr__(self) -> str:
+        """Without what is in the dataset. The length is asked of the sampler, and left out where it does not tell."""
+        parts = [type(self.dataset).__name__, f"batch_size={self.batch_size}"]
+        with contextlib.suppress(Exception):  # of a sampler's own code
+            length = _length(self._index_sampler, self._dataset_kind)
+            parts += [] if length is None else [f"len={length}"]
+        workers = f"num_workers={self.num_workers}" if self.workers is None else f"workers={self.workers!r}"
+        return f"DataLoader({', '.join(parts)}, epoch={self._epoch}, {workers})"
 
     def _unbegun(self) -> Progress:
         """Where it is before the first loop, which is as it would be if it began now."""

@@ -17,7 +17,6 @@ from stoker.workers.ray.placing import Placing
 from stoker.workers.ray.quorum import Quorum
 from stoker.workers.ray.receiver import Opened, Receiver, Up
 
-
 CUT_OFF = (
     "the connection to Ray that the workers of this loader were started by has ended, as by ray.shutdown(): close the "
     "loader before that. Iterating it again starts others"
