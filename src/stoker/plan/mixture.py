@@ -262,7 +262,7 @@ def _length(recipe: Recipe, stream: Stream) -> int:
         return ends
     if ends == "first":  # the position before which a source has one more than it has samples is where it began again
         begun = [stream.first_after(source, length + 1) for source, length in enumerate(recipe.lengths)]
-        return min(position - 1 for position in begun if position is not None)
+        return min((position - 1 for position in begun if position is not None), default=ENDLESS - 1)
     over = [stream.first_after(source, length) for source, length in enumerate(recipe.lengths)]
     never = [name for name, position in zip(recipe.names, over, strict=True) if position is None]
     if never:

@@ -102,7 +102,10 @@ class Plan:
 
     def _check_size(self) -> None:
         if self.order is not None and self.times > 1:
-            raise ValueError(f"each sample is to be used {self.times} times, in an order that says itself how often")
+            raise ValueError(
+                f"each sample is to be used {self.times} times (rotation=), in an order, as that of a Mix, which says "
+                f"itself how often a sample comes: leave rotation out, and pass cache= to make samples once"
+            )
         most = _LARGEST if self.shuffle is False and self.times == 1 else _REORDERED
         if self.length * self.times > most:
             how = f"used {self.times} times" if self.times > 1 else "shuffled"
