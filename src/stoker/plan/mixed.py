@@ -129,6 +129,11 @@ class Stream:
         rest = range(begin, min(begin + _BLOCK, end) + 1)
         return rest[bisect_left(rest, count, key=lambda position: self.counts(position)[source])]
 
+    def span(self, position: int) -> tuple[int, int]:
+        """Where the segment of a position begins, and where it ends."""
+        segment = self._segment(position)
+        return segment.start, self._after(segment) or 2 * ENDLESS
+
     def _segment(self, position: int) -> Segment:
         return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
 
@@ -212,22 +217,24 @@ class Mixed:
         if not 0 <= start <= stop <= self._positions:
             raise ValueError(f"positions {start} to {stop} are not within an epoch of {self._positions}")
         start, stop = start + self._first, stop + self._first
-        number, first = divmod(start, _BUFFER)
-        last = first + stop - start
-        if last <= _BUFFER:
-            return MixedIndices(*(array[first:last] for array in self._buffer(number)))
-        return MixedIndices(*self._found(start, stop))
+        first, known = self._buffer(start)
+        if stop - first > known[0].size:
+            first, known = start, self._found(start, stop)
+        return MixedIndices(*(array[start - first : stop - first] for array in known))
 
     def at(self, positions: Positions) -> Positions:
         return np.array([self.indices(position, position + 1)[0] for position in positions.tolist()], dtype=np.int64)
 
-    def _buffer(self, number: int) -> tuple[Positions, Positions, Positions]:
+    def _buffer(self, start: int) -> tuple[int, tuple[Positions, Positions, Positions]]:
+        """The positions around `start` within its segment, and the first of them."""
         # One attribute, replaced as a whole: threads may share an order.
         last = self._last
-        if last is None or last[0] != number:
-            begin = number * _BUFFER
-            last = self._last = (number, self._found(begin, begin + _BUFFER))
-        return last[1]
+        if last is None or not last[0] <= start < last[0] + last[1][0].size:
+            low, high = self._stream.span(start)
+            begin = start // _BUFFER * _BUFFER
+            first = max(begin, low)
+            last = self._last = first, self._found(first, min(begin + _BUFFER, high))
+        return last
 
     def _found(self, start: int, stop: int) -> tuple[Positions, Positions, Positions]:
         """Of these positions of the stream: indices, sources, and numbers within the sources."""

@@ -150,6 +150,18 @@ def test_a_position_far_out_costs_no_more_memory_than_the_first():
     assert len(set(order.indices(10**12, 10**12 + 256))) == 256
 
 
+def test_a_batch_after_many_changes_of_weights_is_found_without_those_before(monkeypatch):
+    """Weights that are set at every step: each change is looked at once, and not with every later batch."""
+    asked = []
+    shared_out = Stream.shared_out
+    monkeypatch.setattr(Stream, "shared_out", lambda *span: asked.append(span[1:]) or shared_out(*span))
+    stream = Stream.of([(step * 32, (0.5, 0.3, 0.2)) for step in range(200)], "quota", 0)
+    order = Mixed(stream, named((9, 9, 9)), (9, 9, 9), first=0, positions=ENDLESS, shuffle=True, seed=0)
+    order.indices(150 * 32, 151 * 32)
+    order.indices(150 * 32 + 8, 151 * 32)
+    assert asked == [(150 * 32, 151 * 32)]
+
+
 def test_positions_outside_of_the_epoch_are_refused():
     order = Mixed(Stream.of([(0, (1.0,))], "quota", 0), ("a",), (5,), first=0, positions=10, shuffle=False, seed=0)
     with pytest.raises(ValueError, match="not within an epoch of 10"):
