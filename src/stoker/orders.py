@@ -72,6 +72,11 @@ def _ordering(order: Any) -> Ordering:
         raise TypeError(f"order={_shown(order)}, an iterator, gives its indices for one epoch only: {_WHAT}")
     if hasattr(order, "__array__") or isinstance(order, Sequence):
         return Given(order)
+    if hasattr(order, "batch_size") and hasattr(order, "drop_last"):
+        raise TypeError(
+            f"order={_shown(order)}, which gives whole batches: pass the sampler of its samples, and batch_size and "
+            f"drop_last to the loader; or pass it as batch_sampler= to stoker.torch.DataLoader"
+        )
     if isinstance(order, Iterable):
         return AskedOrder.of_sampler(order)
     if callable(order):

@@ -15,6 +15,7 @@ from tests.cli.running import run
 MODULE = """
     import random
     import numpy as np
+    import stoker
 
     class Noisy:
         def __init__(self, n=20):
@@ -29,6 +30,12 @@ MODULE = """
             return {"index": index, "noise": np.float64(random.random()), "name": f"n{index}"}
 
     noisy = Noisy()
+    buckets = stoker.Buckets(np.arange(20) + 1, max_tokens=40)
+
+    def mix():
+        return stoker.Mix({"web": np.arange(100), "[code]": np.arange(100, 130)}, [0.8, 0.2], ends="never")
+
+    mixed = mix()
     summed = lambda samples: (np.array([s["index"] for s in samples]).sum(), samples[0])
 """
 
@@ -79,6 +86,32 @@ def test_without_json_it_is_told_in_lines(module):
 def test_the_loaders_own_collate_is_used(module):
     options = "--dataset", f"{module}:noisy", "--batch-size", 3, "--step", 1, "--collate", f"{module}:summed", "--json"
     assert json.loads(run("replay", *options).stdout)["arrays"][0]["max"] == 12
+
+
+@pytest.mark.parametrize("name", ["mix", "mixed"])
+def test_of_a_mixture_it_has_the_weights_that_were_set_and_says_which_source(name, module, tmp_path):
+    sources = {"web": np.arange(100), "[code]": np.arange(100, 130)}
+    with stoker.Loader(stoker.Mix(sources, [0.8, 0.2], ends="never"), 8, shuffle=True, seed=3) as loader:
+        loader.set_weights([0.1, 0.9], after=4)
+        batch = [next(iter(loader)) for _ in range(7)][5]
+        (tmp_path / "state.json").write_text(json.dumps(loader.state_dict()))
+    options = tmp_path / "state.json", "--dataset", f"{module}:{name}", "--step", 5
+    told = json.loads(run("replay", *options, "--json").stdout)
+    assert told["indices"] == batch.tolist()
+    assert [own + 100 * (source == "[code]") for source, own in told["sources"]] == batch.tolist()
+    source, own = told["sources"][0]
+    assert run("replay", *options).stdout.startswith(f"step 5 of epoch 0: samples {source}[{own}], ")
+
+
+def test_an_order_of_ones_own_is_named(module, tmp_path):
+    buckets = stoker.Buckets(np.arange(20) + 1, max_tokens=40)
+    with stoker.Loader(Noisy(), shuffle=True, order=buckets) as loader:
+        step = next(step for step in range(len(loader)) if 13 not in loader.indices(0, step))
+        indices = loader.indices(0, step)
+        (tmp_path / "state.json").write_text(json.dumps(loader.state_dict()))
+    options = tmp_path / "state.json", "--dataset", f"{module}:noisy", "--step", step, "--json"
+    assert json.loads(run("replay", *options, "--order", f"{module}:buckets").stdout)["indices"] == indices
+    assert "pass --order MODULE:NAME" in run("replay", *options).stderr
 
 
 def test_a_sample_that_fails_is_shown_and_the_exit_code_says_so(module):

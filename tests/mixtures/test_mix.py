@@ -330,6 +330,8 @@ def test_ten_sources_of_a_billion_samples_begin_at_once_and_in_little_memory():
         (lambda: mix([1, -1, 1]), ValueError, "'code' is -1"),
         (lambda: mix([1, float("nan"), 1]), ValueError, "'code' is nan"),
         (lambda: mix([1, float("inf"), 1]), ValueError, "'code' is inf"),
+        (lambda: mix([1, 10**400, 1]), ValueError, "pass a finite number"),
+        (lambda: Mix([("web", range(3)), ("code", range(3))]), TypeError, "pass a dict"),
         (lambda: mix([0, 0, 0]), ValueError, "all weights are 0"),
         (lambda: mix(["1", 1, 1]), TypeError, "'web' is '1'"),
         (lambda: mix(3), TypeError, "weights=3"),
@@ -343,7 +345,7 @@ def test_ten_sources_of_a_billion_samples_begin_at_once_and_in_little_memory():
         (lambda: mix(tag=3), TypeError, "tag=3"),
         (lambda: Loader(mix([1, 0, 1], ends="all")), ValueError, "'code' never comes to its end"),
         (lambda: Loader(mix(), order=[1, 2]), ValueError, "order= with a Mix"),
-        (lambda: Loader(mix(), rotation=stoker.Rotation(2)), ValueError, "used 2 times"),
+        (lambda: Loader(mix(), rotation=stoker.Rotation(2)), ValueError, "leave rotation out"),
     ],
 )
 def test_bad_arguments_are_refused_with_a_remedy(make, error, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -63,6 +64,30 @@ def test_a_state_leads_to_the_next_batch_and_to_the_next_epoch(case, workers, la
         again.load_state_dict(first.state_dict())
         rest = [batches(again)] if taken == len(due[1]) else [begun + batches(again), batches(again)]
         assert rest == due[3 - len(rest) :]
+
+
+OTHERS = {"web": list(range(60)), "new": list(range(9))}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "options", "what"),
+    [
+        (stoker.Mix(OTHERS, {"web": 2, "new": 1}, length=50), {}, "sources"),
+        (stoker.Mix({"web": list(range(60)), "code": list(range(30))}, [1, 1], length=50), {}, "schedule"),
+        (MIX, {"seed": 1}, "seed"),
+        (MIX, {"shard": (0, 2)}, "shards"),
+        (NUMBERS, {}, "length"),
+    ],
+)
+def test_a_state_of_another_order_is_refused(dataset, options, what):
+    first = DataLoader(MIX, batch_sampler=BatchSampler(MIX, 4, shuffle=True))
+    running = iter(first)
+    next(running)
+    state = json.loads(json.dumps(first.state_dict()))
+    other = DataLoader(dataset, batch_sampler=BatchSampler(dataset, 4, shuffle=True, **options))
+    other.load_state_dict(state)
+    with pytest.raises(stoker.StateError, match=f"whose {what} is"):
+        next(iter(other))
 
 
 def test_a_loop_that_is_broken_off_is_followed_by_the_next_epoch():

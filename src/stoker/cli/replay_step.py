@@ -37,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--drop-last", action="store_true", help="as the loader has it")
     group.add_argument("--shard", type=_shard, default=(0, 1), metavar="I/N", help="as in 0/8 (default: 0/1)")
     group.add_argument("--collate", metavar="NAME", help="MODULE:NAME or PATH.py:NAME of the loader's collate")
+    group.add_argument("--order", metavar="NAME", help="MODULE:NAME or PATH.py:NAME of the loader's order")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,9 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
         CannotReplay: The batch is not there, or it is not known which one it is.
     """
     console = output(quiet=arguments.json)
-    with _loader(arguments) as loader:
+    state = None if arguments.file is None else _state_in(arguments.file)
+    dataset = _dataset(arguments.dataset, state)
+    with _loader(dataset, state, arguments) as loader:
         told: dict[str, Any] = {"epoch": arguments.epoch, "step": arguments.step, "indices": _sought(loader, arguments)}
-        console.print(f"step {arguments.step} of epoch {arguments.epoch}: samples {_listed(told['indices'])}")
+        if isinstance(dataset, stoker.Mix):
+            told["sources"] = [list(dataset.locate(index)) for index in told["indices"]]
+        console.print(f"step {arguments.step} of epoch {arguments.epoch}: samples {_listed(told)}", markup=False)
         try:
             told["arrays"] = [_told(path, leaf) for path, leaf in _leaves(next(iter(loader)), "batch")]
         except Exception as error:
@@ -71,12 +76,15 @@ def _sought(loader: stoker.Loader, arguments: argparse.Namespace) -> list[int]:
     except (IndexError, ValueError) as error:
         raise CannotReplay(str(error)) from error
     except Exception as error:
-        raise CannotReplay(f"the dataset {arguments.dataset} cannot be made:\n{story(error)}") from error
+        raise _not_made(arguments.dataset, error) from error
 
 
-def _listed(indices: list[int]) -> str:
+def _listed(told: dict[str, Any]) -> str:
+    """The numbers of the samples; in a mixture those in their sources, as in ``web[17]``."""
+    indices = told["indices"]
     more = f", ... {len(indices)} in all" if len(indices) > _LISTED else ""
-    return ", ".join(map(str, indices[:_LISTED])) + more
+    named = [f"{printable(name)}[{own}]" for name, own in told.get("sources", ())] or list(map(str, indices))
+    return ", ".join(named[:_LISTED]) + more
 
 
 def _line(array: dict[str, Any]) -> str:
@@ -87,17 +95,31 @@ def _printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def _loader(arguments: argparse.Namespace) -> stoker.Loader:
-    if arguments.dataset is None:
+def _dataset(name: str | None, state: dict[str, Any] | None) -> Any:
+    if name is None:
         raise CannotReplay("--step needs a dataset: pass --dataset MODULE:NAME, or --dataset PATH.py:NAME")
+    dataset = found(name)
+    if state is None or "mixture" not in state or isinstance(dataset, stoker.Mix) or not callable(dataset):
+        return dataset
+    try:  # a loader needs a Mix, and no function that makes one
+        return dataset()
+    except Exception as error:
+        raise _not_made(name, error) from error
+
+
+def _not_made(name: str, error: Exception) -> CannotReplay:
+    return CannotReplay(f"the dataset {name} cannot be made:\n{story(error)}")
+
+
+def _loader(dataset: Any, state: dict[str, Any] | None, arguments: argparse.Namespace) -> stoker.Loader:
     settings = {name: getattr(arguments, name) for name in (*_OF_A_STATE, "shard")}
-    state = None if arguments.file is None else _state_in(arguments.file)
+    for name in ("collate", "order"):
+        given = getattr(arguments, name)
+        settings[name] = None if given is None else found(given, f"--{name} ")
     if state is not None:
-        settings |= _settings_in(state, arguments.file, arguments.shard)
-    collate = None if arguments.collate is None else found(arguments.collate, "--collate ")
-    dataset = found(arguments.dataset)
+        settings |= _settings_in(state, arguments)
     try:
-        loader = stoker.Loader(dataset, collate=collate, workers=stoker.Inline(), **settings)
+        loader = stoker.Loader(dataset, workers=stoker.Inline(), **settings)
         if state is not None:
             loader.load_state_dict(state)  # which checks that it belongs to this dataset
         return loader
@@ -119,17 +141,17 @@ def _state_in(file: str) -> dict[str, Any]:
         ) from error
 
 
-def _settings_in(state: dict[str, Any], file: str, shard: tuple[int, int]) -> dict[str, Any]:
+def _settings_in(state: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     """Those of the loader that has saved the state."""
-    plan, shards = state["plan"], state.get("shards")
+    plan, shards, file = state["plan"], state.get("shards"), arguments.file
     if plan.get("rotation") is not None:
         raise CannotReplay(f"{file} has {plan['rotation']}: batches of rotating samples cannot be made by themselves")
-    if plan.get("order") is not None:
+    if plan.get("order") is not None and arguments.order is None and "mixture" not in state:
         raise CannotReplay(
-            f"{file} has order={plan['order']!r}, which a state does not hold: make the loader in Python, and call "
-            f"loader.seek(epoch, step)"
+            f"{file} has order={plan['order']!r}, which a state does not hold: pass --order MODULE:NAME, or --order "
+            f"PATH.py:NAME"
         )
-    if shard[1] != shards:
+    if arguments.shard[1] != shards:
         raise CannotReplay(f"{file} is of {shards} shards: pass --shard I/{shards} to say which one's batch you want")
     return {name: plan[name] for name in _OF_A_STATE} | {"even_shards": plan.get("even_shards", True)}
 

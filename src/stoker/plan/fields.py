@@ -36,7 +36,10 @@ def checked_fields(plan: Plan) -> dict[str, Any]:
 def check_size(plan: Plan) -> None:
     """Whether all positions can be numbered."""
     if plan.order is not None and plan.times > 1:
-        raise ValueError(f"each sample is to be used {plan.times} times, in an order that says itself how often")
+        raise ValueError(
+            f"each sample is to be used {plan.times} times (rotation=), in an order, as that of a Mix, which says "
+            f"itself how often a sample comes: leave rotation out, and pass cache= to make samples once"
+        )
     most = _LARGEST if plan.shuffle is False and plan.times == 1 else _REORDERED
     if plan.length * plan.times > most:
         how = f"used {plan.times} times" if plan.times > 1 else "shuffled"

@@ -19,7 +19,7 @@ import numpy as np
 from stoker.plan.domains import Domain
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, Positions, derive
-from stoker.plan.quotas import SourceShare, assigned, quotas
+from stoker.plan.quotas import Quotas, SourceShare, assigned, quotas
 
 By = Literal["quota", "chance"]
 
@@ -36,11 +36,22 @@ class Segment(NamedTuple):
         start: Its first position.
         weights: Of the sources there.
         counts: How many samples of each source came before.
+        owed: How many more they should have been by the weights that there were.
     """
 
     start: int
     weights: tuple[float, ...]
     counts: tuple[int, ...]
+    owed: tuple[float, ...]
+
+    @classmethod
+    def first(cls, start: int, weights: tuple[float, ...], counts: tuple[int, ...]) -> Segment:
+        """One that no other comes before."""
+        return cls(start, weights, counts, (0.0,) * len(weights))
+
+    @property
+    def quotas(self) -> Quotas:
+        return quotas(self.weights, self.owed)
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class MixedStream:
     def of(cls, schedule: Sequence[tuple[int, tuple[float, ...]]], by: By, seed: int) -> MixedStream:
         """The stream whose weights change at these positions, the first of which is 0."""
         (_, weights), *changes = schedule
-        stream = cls((Segment(0, weights, (0,) * len(weights)),), by, seed)
+        stream = cls((Segment.first(0, weights, (0,) * len(weights)),), by, seed)
         for position, weights in changes:
             stream = stream.changed(position, weights)
         return stream
@@ -69,18 +80,25 @@ class MixedStream:
     def changed(self, position: int, weights: tuple[float, ...]) -> MixedStream:
         """The same up to `position`, and from there on with these weights."""
         kept = tuple(segment for segment in self.segments if segment.start < position)
-        return replace(self, segments=(*kept, Segment(position, weights, tuple(self.counts(position)))))
+        before = replace(self, segments=kept or self.segments[:1])
+        segment = Segment(position, weights, tuple(before.counts(position)), tuple(before._owed(position)))
+        return replace(self, segments=(*kept, segment))
 
     def counts(self, position: int) -> list[int]:
         """How many samples of each source come before `position`."""
         segment = self._segment(position)
         offset = position - segment.start
         rest = offset % _BLOCK if self.by == "chance" else 0
-        own = quotas(segment.weights).counts(offset - rest)
+        own = segment.quotas.counts(offset - rest)
         if rest:
             for source, before, places in self._drawn(segment, offset - rest):
                 own[source] = before + int(np.searchsorted(places, rest))
         return [count + more for count, more in zip(segment.counts, own, strict=True)]
+
+    def _owed(self, position: int) -> Sequence[float]:
+        """How many more samples each source should have had before `position`; chance owes nothing to anybody."""
+        segment = self._segment(position)
+        return segment.quotas.owed(position - segment.start) if self.by == "quota" else segment.owed
 
     def shared_out(self, start: int, stop: int) -> Iterator[SourceShare]:
         """The positions [start, stop), by source; of each segment by itself."""
@@ -111,6 +129,11 @@ class MixedStream:
         rest = range(begin, min(begin + _BLOCK, end) + 1)
         return rest[bisect_left(rest, count, key=lambda position: self.counts(position)[source])]
 
+    def span(self, position: int) -> tuple[int, int]:
+        """Where the segment of a position begins, and where it ends."""
+        segment = self._segment(position)
+        return segment.start, self._after(segment) or 2 * ENDLESS
+
     def _segment(self, position: int) -> Segment:
         return self.segments[bisect_right(self.segments, position, key=lambda segment: segment.start) - 1]
 
@@ -122,7 +145,7 @@ class MixedStream:
     def _within(self, segment: Segment, start: int, stop: int) -> list[SourceShare]:
         """The same of positions that are counted from the segment's beginning."""
         if self.by == "quota":
-            return quotas(segment.weights).shared_out(start, stop)
+            return segment.quotas.shared_out(start, stop)
         shares = []
         for block in range(start // _BLOCK * _BLOCK, stop, _BLOCK):
             low, high = max(start - block, 0), min(stop - block, _BLOCK)
@@ -135,7 +158,7 @@ class MixedStream:
         """One block, in which sources have the quotas of the block but come in an order that was drawn."""
         size = np.arange(_BLOCK, dtype=np.int64)
         places = Permutation(_BLOCK, derive(Domain.CHANCE, self.seed, segment.start + start))(size)
-        shares = quotas(segment.weights).shared_out(start, start + _BLOCK)
+        shares = segment.quotas.shared_out(start, start + _BLOCK)
         return [SourceShare(source, before, np.sort(places[given])) for source, before, given in shares]
 
 
@@ -194,22 +217,24 @@ class Mixed:
         if not 0 <= start <= stop <= self._positions:
             raise ValueError(f"positions {start} to {stop} are not within an epoch of {self._positions}")
         start, stop = start + self._first, stop + self._first
-        number, first = divmod(start, _BUFFER)
-        last = first + stop - start
-        if last <= _BUFFER:
-            return MixedIndices(*(array[first:last] for array in self._buffer(number)))
-        return MixedIndices(*self._found(start, stop))
+        first, known = self._buffer(start)
+        if stop - first > known[0].size:
+            first, known = start, self._found(start, stop)
+        return MixedIndices(*(array[start - first : stop - first] for array in known))
 
     def at(self, positions: Positions) -> Positions:
         return np.array([self.indices(position, position + 1)[0] for position in positions.tolist()], dtype=np.int64)
 
-    def _buffer(self, number: int) -> tuple[Positions, Positions, Positions]:
+    def _buffer(self, start: int) -> tuple[int, tuple[Positions, Positions, Positions]]:
+        """The positions around `start` within its segment, and the first of them."""
         # One attribute, replaced as a whole: threads may share an order.
         last = self._last
-        if last is None or last[0] != number:
-            begin = number * _BUFFER
-            last = self._last = (number, self._found(begin, begin + _BUFFER))
-        return last[1]
+        if last is None or not last[0] <= start < last[0] + last[1][0].size:
+            low, high = self._stream.span(start)
+            begin = start // _BUFFER * _BUFFER
+            first = max(begin, low)
+            last = self._last = first, self._found(first, min(begin + _BUFFER, high))
+        return last
 
     def _found(self, start: int, stop: int) -> tuple[Positions, Positions, Positions]:
         """Of these positions of the stream: indices, sources, and numbers within the sources."""

@@ -144,7 +144,7 @@ class Mixture:
             "length": self.length,
             "stride": self.stride,
             "origin": list(self.origin),
-            "segments": [[start, list(weights), list(counts)] for start, weights, counts in self.stream.segments],
+            "segments": [[segment.start, *map(list, segment[1:])] for segment in self.stream.segments],
         }
 
     def resumed(self, state: Any, epoch: int | None) -> Mixture:
@@ -202,7 +202,7 @@ class Mixture:
         counts = tuple(counted.get(name, 0) for name in self.recipe.names)
         step = epoch * theirs.rounds
         begun = [nth for nth, (start, _) in enumerate(self.recipe.schedule) if start <= step][-1]
-        stream = replace(self.stream, segments=(Segment(first, self.recipe.schedule[begun][1], counts),))
+        stream = replace(self.stream, segments=(Segment.first(first, self.recipe.schedule[begun][1], counts),))
         mixture = replace(self, stream=stream, origin=(epoch, first))
         for start, weights in self.recipe.schedule[begun + 1 :]:
             mixture = mixture.with_weights(weights, mixture.position(start))
@@ -217,7 +217,8 @@ def _restored(state: dict[str, Any], mixture: Mixture) -> Mixture:
     sources, recipe = state["sources"], mixture.recipe
     schedule = tuple((int(step), _floats(weights)) for step, weights in state["schedule"])
     segments = [
-        Segment(int(start), _floats(weights), tuple(map(int, counts))) for start, weights, counts in state["segments"]
+        Segment(int(start), _floats(weights), tuple(map(int, counts)), _floats(owed))
+        for start, weights, counts, owed in state["segments"]
     ]
     if not segments or any(len(part) != len(sources) for segment in segments for part in segment[1:]):
         raise ValueError("segments and sources differ in number")
@@ -244,6 +245,8 @@ def _check_segments(segments: list[Segment], first: int) -> None:
             raise ValueError(f"a segment has the weights {segment.weights}")
         if min(segment.counts) < 0:
             raise ValueError("a segment counts fewer than 0 samples")
+        if not all(abs(more) < ENDLESS for more in segment.owed):
+            raise ValueError(f"a segment owes {segment.owed} samples")
 
 
 def _floats(numbers: Sequence[Any]) -> Weights:
@@ -259,7 +262,7 @@ def _length(recipe: Recipe, stream: MixedStream) -> int:
         return ends
     if ends == "first":  # the position before which a source has one more than it has samples is where it began again
         begun = [stream.first_after(source, length + 1) for source, length in enumerate(recipe.lengths)]
-        return min(position - 1 for position in begun if position is not None)
+        return min((position - 1 for position in begun if position is not None), default=ENDLESS - 1)
     over = [stream.first_after(source, length) for source, length in enumerate(recipe.lengths)]
     never = [name for name, position in zip(recipe.names, over, strict=True) if position is None]
     if never:

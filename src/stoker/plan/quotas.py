@@ -19,18 +19,31 @@ import numpy as np
 from stoker.plan.permutation import Positions
 
 _BITS = 64  # of a share: over 2**62 positions, what is rounded off comes to an eighth of a position
+_ONE = 2**_BITS
 _LOW = 2**32 - 1
+_DIGITS = 6  # of what is owed: what shares are rounded by must not decide who is first
 _COMPARED = 32  # leaves under a node whose splits are all compared; more are first cut into halves
 _SUMS = (1.0, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0, 3.0, float("inf"))  # that are tried, in `_splits`
 _LEAST = 1e-300  # of a weight, where it is divided by
 
 Tree: TypeAlias = "int | Node"
+Halves: TypeAlias = "int | tuple[int, Halves, Halves]"  # a source; or the left half's share, and both halves
 
 
 class Node(NamedTuple):
-    """An inner node: of its first n positions, `left` has round(n * share / 2**64)."""
+    """An inner node: of its first n positions, `left` has (n * share + phase) / 2**64, rounded down.
+
+    Attributes:
+        share: That of `left`, which with `phase` is in units of 2**-64.
+        phase: A half, or more or less by what `left` is owed.
+        owed: How much `left` is owed beyond its share of what the node is owed.
+        left: The child with the heavier sources.
+        right: The other one.
+    """
 
     share: int
+    phase: int
+    owed: float
     left: Tree
     right: Tree
 
@@ -56,29 +69,44 @@ class Quotas:
 
     Args:
         weights: One for each source, 0 or more, in any scale; not all 0.
+        owed: How many positions each source has had too few of before, by other weights: it has its next one earlier.
 
     Example:
         >>> Quotas((0.5, 0.25, 0.25)).assigned(0, 8)[0].tolist()
         [0, 1, 0, 2, 0, 1, 0, 2]
     """
 
-    __slots__ = ("_sources", "_tree")
+    __slots__ = ("_owed", "_owed_to_all", "_tree")
 
-    def __init__(self, weights: Sequence[float]) -> None:
-        self._sources = len(weights)
-        self._tree = _tree(weights)
+    def __init__(self, weights: Sequence[float], owed: Sequence[float] = ()) -> None:
+        self._owed = tuple(owed) or (0.0,) * len(weights)
+        self._tree, self._owed_to_all = _built(_halves(tuple(map(float, weights))), self._owed)
 
     def counts(self, n: int) -> list[int]:
         """How many of the first n positions each source has."""
-        found = [0] * self._sources
+        found = [0] * len(self._owed)
         nodes = [(self._tree, n)]
         while nodes:
             node, of = nodes.pop()
             if isinstance(node, int):
                 found[node] = of
             else:
-                left = _rounded(of, node.share)
+                left = _to_left_of(of, node)
                 nodes += [(node.left, left), (node.right, of - left)]
+        return found
+
+    def owed(self, n: int) -> list[float]:
+        """How many positions each source has had too few of after the first n, with what it was owed before."""
+        found, nodes = list(self._owed), [(self._tree, n, self._owed_to_all)]
+        while nodes:
+            node, of, owed = nodes.pop()
+            if isinstance(node, int):
+                found[node] = round(owed, _DIGITS) + 0.0  # without a sign, if it is 0
+                continue
+            left = _to_left_of(of, node)
+            rest = (of * node.share + node.phase) % _ONE - node.phase  # by which its count was rounded down
+            to_left = node.share / _ONE * owed + node.owed + rest / _ONE
+            nodes += [(node.left, left, to_left), (node.right, of - left, owed - to_left)]
         return found
 
     def shared_out(self, start: int, stop: int) -> list[SourceShare]:
@@ -89,8 +117,8 @@ class Quotas:
             if isinstance(node, int):
                 found.append(SourceShare(node, before, places))
             elif places.size:
-                to_left = _to_left(before, places.size, node.share)
-                left = _rounded(before, node.share)
+                to_left = _are_to_left(before, places.size, node)
+                left = _to_left_of(before, node)
                 nodes.append((node.left, left, places[to_left]))
                 nodes.append((node.right, before - left, places[~to_left]))
         return found
@@ -110,53 +138,66 @@ def assigned(shares: Sequence[SourceShare], size: int) -> tuple[Positions, Posit
 
 
 @lru_cache(maxsize=64)
-def quotas(weights: tuple[float, ...]) -> Quotas:
+def quotas(weights: tuple[float, ...], owed: tuple[float, ...]) -> Quotas:
     """Those of these weights; most mixtures have the same ones for long."""
-    return Quotas(weights)
+    return Quotas(weights, owed)
 
 
-def _rounded(n: int, share: int) -> int:
-    return (n * share + (1 << _BITS - 1)) >> _BITS
+def _to_left_of(n: int, node: Node) -> int:
+    """How many of the first n positions of a node its left child has."""
+    return (n * node.share + node.phase) >> _BITS
 
 
-def _to_left(before: int, size: int, share: int) -> np.typing.NDArray[np.bool_]:
+def _are_to_left(before: int, size: int, node: Node) -> np.typing.NDArray[np.bool_]:
     """Which of `size` positions of a node, after its first `before`, its left child has.
 
     The product of a position and a share has up to 128 bits; of what it grows by, two halves of 64 bits are enough.
     """
-    rest = (before * share + (1 << _BITS - 1)) % (1 << _BITS)
+    rest = (before * node.share + node.phase) % _ONE
     steps = np.arange(size + 1, dtype=np.uint64)
-    low = steps * np.uint64(share & _LOW)
+    low = steps * np.uint64(node.share & _LOW)
     low += np.uint64(rest & _LOW)
     low >>= np.uint64(32)
-    steps *= np.uint64(share >> 32)
+    steps *= np.uint64(node.share >> 32)
     steps += np.uint64(rest >> 32)
     steps += low
     steps >>= np.uint64(32)
     return np.not_equal(steps[1:], steps[:-1])
 
 
-def _tree(weights: Sequence[float]) -> Tree:
+@lru_cache(maxsize=64)
+def _halves(weights: tuple[float, ...]) -> Halves:
+    """The tree without what is owed: it follows from the weights alone, and takes far longer to find than the rest."""
     # As decimals: 0.1 is a tenth, and not the nearest number that a float can hold.
-    exact = [Fraction(repr(float(weight))) for weight in weights]
+    exact = [Fraction(repr(weight)) for weight in weights]
     order = sorted(
         (source for source, weight in enumerate(exact) if weight), key=lambda source: (-exact[source], source)
     )
     sums = [Fraction(0), *accumulate(exact[source] for source in order)]
-    scaled = [float(part / sums[-1]) for part in sums]
-    return _built(order, sums, _splits(scaled))
+    splits = _splits([float(part / sums[-1]) for part in sums])
 
-
-def _built(order: list[int], sums: list[Fraction], splits: dict[tuple[int, int], int]) -> Tree:
-    def build(first: int, last: int) -> Tree:
+    def build(first: int, last: int) -> Halves:
         if last == first + 1:
             return order[first]
         cut = splits[first, last]
         share = (sums[cut] - sums[first]) / (sums[last] - sums[first])
-        scaled = min(max(round(share * (1 << _BITS)), 1), (1 << _BITS) - 1)
-        return Node(scaled, build(first, cut), build(cut, last))
+        return min(max(round(share * _ONE), 1), _ONE - 1), build(first, cut), build(cut, last)
 
     return build(0, len(order))
+
+
+def _built(halves: Halves, owed: Sequence[float]) -> tuple[Tree, float]:
+    """The tree, and what all its sources together are owed.
+
+    Of what a node is owed, its left child has its share as of any position. If it is owed more, it has its next
+    position as much earlier; but a half of one at most, since no child has a position before the node's first.
+    """
+    if isinstance(halves, int):
+        return halves, owed[halves]
+    share, (left, to_left), (right, to_right) = halves[0], _built(halves[1], owed), _built(halves[2], owed)
+    more = to_left - share / _ONE * (to_left + to_right)
+    phase = min(max(_ONE // 2 + round(more * _ONE), 0), _ONE - 1)
+    return Node(share, phase, more, left, right), to_left + to_right
 
 
 def _splits(sums: list[float]) -> dict[tuple[int, int], int]:

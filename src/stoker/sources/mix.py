@@ -235,6 +235,8 @@ def _named(sources: Any) -> dict[str, Any]:
                 )
         named = dict(sources)
     elif isinstance(sources, list | tuple):
+        if any(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in sources):
+            raise TypeError("sources: a list of (name, dataset): pass a dict, {'web': dataset, ...}")
         named = {str(number): source for number, source in enumerate(sources)}
     else:
         raise TypeError(
@@ -315,7 +317,7 @@ def checked_weights(weights: Any, names: tuple[str, ...]) -> Weights:
             [name for name in names if name not in weights],
         )
         if unknown or missing:
-            what = f"weights for {unknown[0]!r}, which is no source" if unknown else f"no weight for {missing[0]!r}"
+            what = f"a weight for {unknown[0]!r}, which is no source" if unknown else f"no weight for {missing[0]!r}"
             raise ValueError(f"weights: there is {what}: pass one for each of {', '.join(names)} (0: none of it)")
         given = [weights[name] for name in names]
     elif isinstance(weights, list | tuple | np.ndarray):
@@ -327,11 +329,19 @@ def checked_weights(weights: Any, names: tuple[str, ...]) -> Weights:
     for name, weight in zip(names, given, strict=True):
         if not isinstance(weight, Real) or isinstance(weight, bool):
             raise TypeError(f"the weight of {name!r} is {weight!r}: pass a number, 0 or more")
-        if not 0 <= float(weight) < math.inf:
+        if not _is_finite(weight):
             raise ValueError(f"the weight of {name!r} is {weight!r}: pass a finite number, 0 or more")
     if not any(given):
         raise ValueError("all weights are 0: give one source a weight above 0")
     return tuple(map(float, given))
+
+
+def _is_finite(weight: Real) -> bool:
+    """And not below 0."""
+    try:
+        return 0 <= float(weight) < math.inf
+    except OverflowError:
+        return False
 
 
 def _is_int(value: Any) -> bool:

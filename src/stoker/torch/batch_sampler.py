@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Literal
 
 from torch.utils.data import Sampler
@@ -75,13 +76,31 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]  # mypy does not l
     def __iter__(self) -> Iterator[list[int]]:
         return _Epoch(self)
 
-    def state_dict(self) -> dict[str, int]:
-        """The epoch that the next loop is over."""
-        return {"epoch": self.epoch}
+    def state_dict(self) -> dict[str, Any]:
+        """The epoch that the next loop is over, and what the order depends on."""
+        return {"epoch": self.epoch, "order": self._settings}
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Goes on with that epoch."""
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on with that epoch.
+
+        Raises:
+            StateError: The order is not that of the state.
+        """
+        theirs, ours = state["order"], self._settings
+        for name in {**theirs, **ours}:
+            if theirs.get(name) != ours.get(name):
+                raise stoker.StateError(
+                    f"the state was saved with a BatchSampler whose {name} is {theirs.get(name)!r}, and this one has "
+                    f"{ours.get(name)!r}: make the dataset and the BatchSampler as they were, or start afresh"
+                )
         self.epoch = state["epoch"]
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        """What the batch of a step follows from, as JSON can hold it. Steps are of so many shards."""
+        state = self._plan.state_dict()
+        mixture = {name: state.get("mixture", {}).get(name) for name in ("sources", "schedule", "ends")}
+        return {**state["plan"], "shards": state["shards"], **mixture}
 
     def indices(self, epoch: int, step: int) -> list[int] | None:
         """Those of the batch of a step; None after the last one of the epoch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate, pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +56,29 @@ def test_quotas_hold_within_each_segment(schedule, by):
             before, after = stream.counts(start), stream.counts(position)
             for source, weight in enumerate(weights):
                 share = (position - start) * weight / sum(weights)
-                assert abs(after[source] - before[source] - share) < 1.5
+                assert abs(after[source] - before[source] - share) < 3
+
+
+@pytest.mark.parametrize("size", [1, 8, 32, 100])
+@pytest.mark.parametrize("ramp", [0, 1e-4])
+def test_a_light_source_has_its_share_however_often_weights_are_set(size, ramp):
+    """Of 8 positions a source of 1 % has 0.08, which must not be rounded off each time."""
+    steps = [(0.6 - step * ramp, 0.39, 0.01 + step * ramp) for step in range(400)]
+    stream = MixedStream.of([(step * size, weights) for step, weights in enumerate(steps)], "quota", 0)
+    asked = np.cumsum([size * np.array(weights) for weights in steps], axis=0)
+    had = np.array([stream.counts((step + 1) * size) for step in range(400)])
+    assert np.abs(had - asked).max() < 1.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(2, 6), st.integers(1, 50))
+def test_whatever_weights_follow_each_other_sources_keep_to_their_shares_in_all(data, sources, size):
+    weight = st.sampled_from([0.0, 1.0, 2.0]) | st.floats(0.001, 1)
+    weights = data.draw(st.lists(st.tuples(*[weight] * sources).filter(any), min_size=1, max_size=40))
+    stream = MixedStream.of([(step * size, one) for step, one in enumerate(weights)], "quota", 0)
+    asked = np.cumsum([size * np.array(one) / sum(one) for one in weights], axis=0)
+    had = np.array([stream.counts((step + 1) * size) for step in range(len(weights))])
+    assert np.abs(had - asked).max() < 3
 
 
 @settings(max_examples=60, deadline=None)
@@ -125,6 +148,18 @@ def test_a_position_far_out_costs_no_more_memory_than_the_first():
     stream = MixedStream.of([(0, (0.6, 0.4)), (10**15, (0.4, 0.6))], "quota", 0)
     order = Mixed(stream, ("a", "b"), (10**9, 10**9), first=10**17, positions=ENDLESS, shuffle=True, seed=0)
     assert len(set(order.indices(10**12, 10**12 + 256))) == 256
+
+
+def test_a_batch_after_many_changes_of_weights_is_found_without_those_before(monkeypatch):
+    """Weights that are set at every step: each change is looked at once, and not with every later batch."""
+    asked = []
+    shared_out = Stream.shared_out
+    monkeypatch.setattr(Stream, "shared_out", lambda *span: asked.append(span[1:]) or shared_out(*span))
+    stream = MixedStream.of([(step * 32, (0.5, 0.3, 0.2)) for step in range(200)], "quota", 0)
+    order = Mixed(stream, named((9, 9, 9)), (9, 9, 9), first=0, positions=ENDLESS, shuffle=True, seed=0)
+    order.indices(150 * 32, 151 * 32)
+    order.indices(150 * 32 + 8, 151 * 32)
+    assert asked == [(150 * 32, 151 * 32)]
 
 
 def test_positions_outside_of_the_epoch_are_refused():
