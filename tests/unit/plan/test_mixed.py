@@ -153,8 +153,8 @@ def test_a_position_far_out_costs_no_more_memory_than_the_first():
 def test_a_batch_after_many_changes_of_weights_is_found_without_those_before(monkeypatch):
     """Weights that are set at every step: each change is looked at once, and not with every later batch."""
     asked = []
-    shared_out = Stream.shared_out
-    monkeypatch.setattr(Stream, "shared_out", lambda *span: asked.append(span[1:]) or shared_out(*span))
+    shared_out = MixedStream.shared_out
+    monkeypatch.setattr(MixedStream, "shared_out", lambda *span: asked.append(span[1:]) or shared_out(*span))
     stream = MixedStream.of([(step * 32, (0.5, 0.3, 0.2)) for step in range(200)], "quota", 0)
     order = Mixed(stream, named((9, 9, 9)), (9, 9, 9), first=0, positions=ENDLESS, shuffle=True, seed=0)
     order.indices(150 * 32, 151 * 32)
