@@ -12,7 +12,8 @@ from tests.ray.conftest import CLIENT_PORT
 pytestmark = pytest.mark.timeout(200)
 
 SESSIONS = """
-import sys, numpy as np, ray, stoker
+import sys, threading, time, numpy as np, ray, stoker
+from stoker.workers.ray import backend
 quiet = {"log_to_driver": False, "logging_level": "ERROR"}
 address, data = sys.argv[1], np.arange(1000)
 workers = stoker.Ray(1, address=address)
@@ -42,6 +43,14 @@ assert ray.is_initialized(), "this session is the user's"
 with stoker.Loader(data, 10, workers=stoker.Ray(1, address="localhost:" + address.rpartition(":")[2])) as again:
     assert len(list(again)) == 100
 assert ray.is_initialized()
+
+def stuck(item):
+    time.sleep(1000)
+
+backend._LOOK_S = 0.2
+with stoker.stream(stuck, [1], workers=workers) as waiting:
+    threading.Timer(2, ray.shutdown).start()
+    assert refused(waiting), "it does not wait for ever"
 print("all is well")
 """
 

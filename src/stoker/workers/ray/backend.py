@@ -31,6 +31,7 @@ from stoker.workers.ray.receiver import Done, Length, Lost, Opened, Post, Receiv
 from stoker.workers.transport import SlotTransport
 
 _CAREFUL = 256  # answers: for so long after a death that nobody is blamed for, calls are made one at a time
+_LOOK_S = 5.0  # after which it is looked whether there is a connection still: nothing comes of calls where it has ended
 _CUT_OFF = (
     "the connection to Ray that the workers of this loader were started by has ended, as by ray.shutdown(): close the "
     "loader before that. Iterating it again starts others"
@@ -98,11 +99,11 @@ class RayBackend:
         if not self.has_news:
             self._bell.wait(self.within(timeout))
 
-    def within(self, timeout: float | None) -> float | None:
+    def within(self, timeout: float | None) -> float:
         """That timeout, or the seconds until something is to be looked at here if that is sooner."""
         moments = [moment for moment in (self._demand.look_again, self._muster.until()) if moment is not None]
-        left = [max(0.0, moment - monotonic()) for moment in moments]
-        return min(left if timeout is None else [timeout, *left], default=None)
+        left = [_LOOK_S, *(max(0.0, moment - monotonic()) for moment in moments)]
+        return min(left if timeout is None else [timeout, *left])
 
     def news(self) -> Sequence[News]:
         self._look()
