@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,9 +19,10 @@ from ray.util.placement_group import placement_group, remove_placement_group
 
 import stoker
 from stoker import Loader, StartError
+from stoker.workers.ray import connection
 from stoker.workers.ray.demand import Demand
 from tests.datasets import Augmented, Rows
-from tests.ray.conftest import NODE, actors_alive, until
+from tests.ray.conftest import NODE, actors_alive, groups_left, until
 from tests.streams import assert_same, epochs
 
 pytestmark = pytest.mark.timeout(200)
@@ -39,6 +43,25 @@ def test_workers_are_spread_over_the_nodes_and_stats_name_these():
             list(loader)
         assert len(set(nodes_of(loader))) == 3
     assert len(set(nodes_of(loader))) == 3, "they are known when it is closed, too"
+
+
+def test_packed_workers_are_on_as_few_nodes_as_hold_them():
+    """Ray by itself would fill a node to the half, and go on to the next one."""
+    cpus = NODE["num_cpus"] / 2
+    with Loader(Rows(3000), 5, workers=stoker.Ray(2, num_cpus=cpus, placement="pack")) as loader:
+        while not all(nodes_of(loader)):
+            list(loader)
+        assert len(set(nodes_of(loader))) == 1
+        assert groups_left()
+    until(lambda: not groups_left(), "no placement group is left")
+
+
+def test_a_placement_group_that_nobody_can_be_in_is_named():
+    group = placement_group([{"CPU": 1000}])
+    with Loader(Rows(), 5, workers=stoker.Ray(1, placement=group, start_timeout=1)) as loader:
+        with pytest.raises(StartError, match=r"a placement group that has {'CPU': 1000.0}, and is PENDING"):
+            next(iter(loader))
+    remove_placement_group(group)
 
 
 @pytest.mark.exhaustive
@@ -161,9 +184,12 @@ def test_three_consumers_at_once_share_a_cluster_and_get_each_sample_once(cluste
 LOCAL = """
 import sys, numpy as np, stoker
 from tests.children import children
-with stoker.Loader(np.arange(100), 10, workers=stoker.Ray(2, address="local")) as loader:
+with stoker.Loader(np.arange(100), 10, workers=stoker.Ray(2, address="local", resources={"disk": 1})) as loader:
     total = int(sum(batch.sum() for batch in loader))
     pids = loader.worker_pids
+    with stoker.Loader(np.arange(9), 3, workers=stoker.Ray(4, address="local")) as other:
+        assert len(list(other)) == 3
+    assert len(list(loader)) == 10
 import os, ray
 assert not ray.is_initialized()
 print("got", total, len(pids), [child.pid for child in children() if "ray" in child.name() or "gcs" in child.name()])
@@ -199,6 +225,25 @@ def test_no_ray_and_no_cluster_are_said_clearly(how, address, said):
     assert f"got {said}" in done.stdout
 
 
+@pytest.mark.parametrize(("answer", "said"), [(b"", "has not answered"), (b"HTTP/1.1 400 Bad\r\n", "it is not Ray")])
+def test_an_address_where_somebody_else_listens_is_said_in_time(answer, said, monkeypatch):
+    """Ray would try for minutes."""
+    monkeypatch.setattr(connection, "_REACHED_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with server.accept()[0] as there, contextlib.suppress(ConnectionError):
+                there.sendall(answer)
+                while there.recv(100):
+                    pass
+
+        other = threading.Thread(target=serve)
+        other.start()
+        with pytest.raises(OSError, match=said):
+            connection._check_reachable(f"127.0.0.1:{server.getsockname()[1]}", 0.0)
+        other.join()
+
+
 def test_a_process_that_is_connected_elsewhere_is_told_so():
     with Loader(Rows(), 5, workers=stoker.Ray(1, address="10.0.0.1:6379")) as loader:
         with pytest.raises(StartError, match=r"connected to the Ray cluster at .* already"):
@@ -223,3 +268,19 @@ def test_workers_are_let_go_while_they_idle_and_come_back_when_needed():
         follow(0.0, lambda alive: alive == 3)
         follow(0.25, lambda alive: alive < 3)
         follow(0.0, lambda alive: alive == 3)
+
+
+def slowly(items):
+    for item in items:
+        time.sleep(0.3)
+        yield item
+
+
+@pytest.mark.exhaustive
+def test_who_waits_for_a_place_is_let_go_before_who_has_one():
+    """There is one place, at the head. Its worker idles now and then, and would be let go for the one that waits."""
+    place = {"num_cpus": 0.6 * NODE["num_cpus"], "resources": {"node:__internal_head__": 0.01}}
+    workers = stoker.Ray(2, autoscale=(1, 2), **place)
+    with stoker.stream(int, slowly(range(60)), workers=workers) as results:
+        assert [*results] == [*range(60)]
+        assert sum(worker.batches > 0 for worker in results.stats().by_worker) == 1

@@ -8,15 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from itertools import count
 
 import numpy as np
 import pytest
+from ray.exceptions import ObjectLostError
 
 import stoker
 from stoker import Loader, WorkerDied
+from stoker.workers.ray.receiver import Receiver
 from tests.datasets import Augmented, Deadly
 from tests.faults.test_matrix import HOWS, PHASES, SAMPLE, Fate, expected, leave, make, once
-from tests.ray.conftest import NODE, actors_alive, until
+from tests.ray.conftest import NODE, actors_alive, groups_left, until
 from tests.streams import assert_same, epochs, kept
 
 pytestmark = pytest.mark.timeout(200)
@@ -114,12 +118,13 @@ def raylet_of(node) -> int:
     return info.process.pid
 
 
-def epochs_while(cluster, harm):
+def epochs_while(cluster, harm, placement="spread"):
     """Three epochs of two actors, each on a node of its own, one of which is harmed as soon as both are up."""
     nodes = [cluster.add_node(**NODE, resources={"spot": 1}) for _ in range(2)]
     got, is_harmed = [], False
     try:
-        with Loader(Big(120), 4, shuffle=True, workers=stoker.Ray(2, resources={"spot": 1})) as loader:
+        workers = stoker.Ray(2, resources={"spot": 1}, placement=placement)
+        with Loader(Big(120), 4, shuffle=True, workers=workers) as loader:
             for _ in range(3):
                 got.append([])
                 for batch in loader:
@@ -137,9 +142,10 @@ def epochs_while(cluster, harm):
     return got, deaths
 
 
-def test_a_whole_node_is_killed(cluster, caplog):
+@pytest.mark.parametrize("placement", ["spread", pytest.param("pack", marks=pytest.mark.exhaustive)])
+def test_a_whole_node_is_killed(placement, cluster, caplog):
     """Its worker has no place while no node has what it needs: the other goes on without it."""
-    got, deaths = epochs_while(cluster, lambda node: cluster.remove_node(node, allow_graceful=False))
+    got, deaths = epochs_while(cluster, lambda node: cluster.remove_node(node, allow_graceful=False), placement)
     assert_same(got, big_epochs(3))
     assert deaths == 1
     (line,) = [record.message for record in caplog.records if "died by" in record.message]
@@ -149,6 +155,39 @@ def test_a_whole_node_is_killed(cluster, caplog):
 def test_a_raylet_is_stopped_and_objects_may_be_lost_with_it(cluster, caplog):
     got, _ = epochs_while(cluster, lambda node: os.kill(raylet_of(node), signal.SIGSTOP))
     assert_same(got, big_epochs(3))
+
+
+class LostObject:
+    """Of which Ray has no copy any more."""
+
+    def __init__(self, ref) -> None:
+        self._ref = ref
+
+    def future(self) -> Future:
+        lost = Future()
+        lost.set_exception(ObjectLostError(self._ref.hex(), self._ref.owner_address(), "a call"))
+        return lost
+
+
+def test_results_that_are_lost_or_cannot_be_taken_over_are_made_again(monkeypatch, caplog):
+    """The one by Ray, the other as it is copied here: neither may be waited for in vain."""
+    expect, received, calls, copies = Receiver.expect, Receiver.received, count(), count()
+
+    def losing(self, member, ref, handle):
+        is_lost = "received" in handle.__code__.co_names and next(calls) == 3
+        expect(self, member, LostObject(ref) if is_lost else ref, handle)
+
+    def failing(self, member, call, result):
+        if next(copies) == 5:
+            raise OSError(5, "Input/output error")
+        return received(self, member, call, result)
+
+    monkeypatch.setattr(Receiver, "expect", losing)
+    monkeypatch.setattr(Receiver, "received", failing)
+    with Loader(Big(120), 4, shuffle=True, workers=stoker.Ray(2)) as loader:
+        assert_same(epochs(loader, 1), big_epochs(1))
+    causes = [record.message.partition("died by ")[2].split()[0] for record in caplog.records]
+    assert sorted(causes) == ["OSError", "ObjectLostError"]
 
 
 def test_actors_killed_from_outside_again_and_again(caplog):
@@ -164,17 +203,17 @@ def test_actors_killed_from_outside_again_and_again(caplog):
 CONSUMER = """
 import sys, numpy as np, ray, stoker
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
-loader = stoker.Loader(np.arange(10_000), 10, workers=stoker.Ray(2))
+loader = stoker.Loader(np.arange(10_000), 10, workers=stoker.Ray(2, placement="pack"))
 next(iter(loader))
 print("up", flush=True)
 sys.stdin.read()
 """
 
 
-def test_a_consumer_that_is_killed_takes_its_actors_and_objects_with_it(cluster):
+def test_a_consumer_that_is_killed_takes_its_actors_and_its_placement_group_with_it(cluster):
     done = [sys.executable, "-c", CONSUMER, cluster.address]
     with subprocess.Popen(done, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert "up\n" in process.stdout  # and before that what Ray has to say
         assert len(actors_alive()) == 2
         process.kill()
-    until(lambda: not actors_alive(), "no actor is left")
+    until(lambda: not actors_alive() and not groups_left(), "no actor and no placement group is left")

@@ -29,12 +29,12 @@ class Ray:
     Args:
         n: The number of actors.
         address: "auto": the cluster that this process is connected to, that runs on this machine, or that RAY_ADDRESS
-            names. "local": a cluster that is started on this machine, and ended with the loader. Or the address of a
-            cluster, as "host:6379" or "ray://host:10001".
+            names. "local": a cluster that is started on this machine, and ended with the last loader. Or the address
+            of a cluster, as "host:6379" or "ray://host:10001".
         num_cpus: The number of CPUs that each actor takes from the cluster.
         resources: Other resources that each actor takes, as in {"fast_disk": 1}.
-        placement: "spread": over as many nodes as possible. "pack": on as few as possible. Or a placement group of
-            Ray's.
+        placement: "spread": over as many nodes as possible. "pack": on as few as possible; with ``autoscale``, as Ray
+            places them by itself. Or a placement group of Ray's.
         runtime_env: Ray's description of what actors need: packages, environment variables, a folder with modules.
         local: The number of worker processes on this machine that work beside the actors.
         autoscale: (least, most): actors are added while all are busy, and let go while they idle.

@@ -27,6 +27,7 @@ from stoker.workers.ray.receiver import Done, Length, Lost, Opened, Post, Receiv
 from stoker.workers.transport import SlotTransport
 
 _CAREFUL = 256  # answers: for so long after a death that nobody is blamed for, calls are made one at a time
+_LOOK_S = 5.0  # after which it is looked whether there is a connection still: nothing comes of calls where it has ended
 
 
 class RayBackend:
@@ -75,12 +76,10 @@ class RayBackend:
         if not self.has_news:
             self._bell.wait(self.within(timeout))
 
-    def within(self, timeout: float | None) -> float | None:
+    def within(self, timeout: float | None) -> float:
         """That timeout, or the seconds until something is to be looked at here if that is sooner."""
         until = self._crew.until()
-        if until is None:
-            return timeout
-        left = max(0.0, until - monotonic())
+        left = _LOOK_S if until is None else min(_LOOK_S, max(0.0, until - monotonic()))
         return left if timeout is None else min(timeout, left)
 
     def news(self) -> Sequence[News]:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import socket
 import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from stoker.errors import StartError
 
 _REACHED_S = 5.0  # by then somebody has answered at an address, or nobody will
+_FRAME_BYTES, _SETTINGS = 9, b"\4"  # of HTTP/2, which Ray speaks: the head of a frame, in which this is its kind
+_GREETING = (
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
+)  # which is answered in kind, and at once
+_WORKERS = 1000  # that find a place on a cluster that is started here, whichever loaders they are of
 _LOCK = threading.RLock()  # a loader may be garbage collected, and closed, while another one is opened
 
 
@@ -21,13 +28,28 @@ def _ray() -> Any:
     return ray
 
 
-def _check_reachable(address: str) -> None:
-    """Raises OSError if nobody is there: Ray itself would try for minutes."""
+def _found(address: str) -> str:
+    """Where "auto" is, if Ray says so: it may be noted of a cluster that is no more."""
     if address == "auto":
-        address = os.environ.get("RAY_ADDRESS", "")
+        with contextlib.suppress(Exception):  # no part of Ray's interface
+            return _ray()._private.services.get_ray_address_from_environment(address, None) or address
+    return address
+
+
+def _check_reachable(address: str, seconds: float) -> None:
+    """Raises OSError if nobody is there, or it is not Ray: Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
-    if host and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_S).close()
+    if not (host and port.isdecimal()):
+        return
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_S) as there:
+        there.settimeout(max(seconds, _REACHED_S))
+        there.sendall(_GREETING)
+        try:
+            answer = there.recv(_FRAME_BYTES)
+        except TimeoutError:
+            raise TimeoutError(f"somebody listens there, and has not answered for {there.gettimeout():g} s") from None
+        if answer[3:4] != _SETTINGS and os.environ.get("RAY_USE_TLS", "0") in ("", "0"):
+            raise ConnectionError("somebody listens there, but it is not Ray")
 
 
 def _is_same(address: str, connected: str) -> bool:
@@ -63,11 +85,12 @@ class Connection:
 
     Args:
         address: "auto": the cluster of this machine or of RAY_ADDRESS; "local": one that is started here; or another.
-        cpus: That the workers need in all; a cluster that is started here gets at least as many.
+        needs: What one worker needs of a cluster that is started here: it gets enough for a great many.
+        start_timeout: Seconds for somebody there to answer.
     """
 
-    def __init__(self, address: str, cpus: float) -> None:
-        self._address, self._cpus = address, cpus
+    def __init__(self, address: str, needs: Mapping[str, float], start_timeout: float) -> None:
+        self._address, self._needs, self._start_timeout = address, needs, start_timeout
         self._session: Session | None = None
 
     def open(self) -> Session:
@@ -101,11 +124,12 @@ class Connection:
     def _connect(self) -> None:
         ray, more = _ray(), dict[str, Any]()
         if self._address == "local":
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            more = {"num_cpus": max(cores, -int(-self._cpus // 1)), "include_dashboard": False}
+            resources = {name: math.ceil(_WORKERS * count) for name, count in self._needs.items()}
+            more = {"num_cpus": resources.pop("CPU"), "resources": resources, "include_dashboard": False}
         try:
-            _check_reachable(self._address)
-            ray.init(address=self._address, logging_level=logging.WARNING, **more)
+            address = _found(self._address)
+            _check_reachable(address, self._start_timeout)
+            ray.init(address=address, logging_level=logging.WARNING, **more)
         except Exception as error:
             raise StartError(
                 f"stoker.Ray(address={self._address!r}): no Ray cluster could be reached: {type(error).__name__}: "

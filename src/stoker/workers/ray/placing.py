@@ -31,6 +31,10 @@ class Placing:
     runtime_env: Mapping[str, Any] | None
     start_timeout: float
 
+    def needs(self) -> dict[str, float]:
+        """What a worker takes."""
+        return {"CPU": self.num_cpus, **self.resources}
+
     def reserve(self) -> Any:
         """Places for all workers on as few nodes as possible, as a placement group of our own; None: none is needed.
 
@@ -38,7 +42,7 @@ class Placing:
         """
         from ray.util.placement_group import placement_group
 
-        needed = {name: count for name, count in {"CPU": self.num_cpus, **self.resources}.items() if count}
+        needed = {name: count for name, count in self.needs().items() if count}
         if self.placement != "pack" or self.least != self.most or not needed:
             return None
         return placement_group([needed] * self.most, strategy="PACK")
@@ -65,4 +69,4 @@ class Placing:
 
     def each(self) -> str:
         """What a worker needs, in words."""
-        return ", ".join([f"{self.num_cpus:g} CPU", *(f"{count:g} {name}" for name, count in self.resources.items())])
+        return ", ".join(f"{count:g} {name}" for name, count in self.needs().items())

@@ -146,8 +146,10 @@ class Receiver:
     def _handled(self, member: CrewMember, future: Future[Any], handle: Callable[[Any], Post | None]) -> Post | None:
         if member.is_lost:
             return None
-        error = future.exception()
-        return handle(future.result()) if error is None else self._lost(member, error)
+        try:
+            return handle(future.result())
+        except Exception as error:  # of Ray, or as it was copied here: nobody would wait for this thread, if it ended
+            return self._lost(member, error)
 
     def _lost(self, member: CrewMember, error: BaseException) -> Lost | None:
         if member.is_lost:

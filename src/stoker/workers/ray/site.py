@@ -22,7 +22,8 @@ def prepare(placing: Placing, address: str, job: Job, local: Site | None, local_
     """``local``: where worker processes of this machine are started, if there are any beside the actors."""
     if find_spec("ray") is None:
         raise ModuleNotFoundError("workers=stoker.Ray(...): Ray is not installed. Run pip install 'stoker[ray]'")
-    return RaySite(placing, Connection(address, placing.most * placing.num_cpus), job, local, local_workers)
+    connection = Connection(address, placing.needs(), placing.start_timeout)
+    return RaySite(placing, connection, job, local, local_workers)
 
 
 class RaySite:
