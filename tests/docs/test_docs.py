@@ -28,8 +28,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
 GUIDES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in {"api", "cli", "architecture"}]
-# They begin with a command, with tables of figures, or with what is promised.
-WITHOUT_CODE_FIRST = {"doctor", "benchmarks", "reliability"}
+WITHOUT_CODE_FIRST = {"doctor", "benchmarks"}  # a command of the terminal, and figures
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
