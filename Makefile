@@ -92,8 +92,7 @@ docs: $(DOCS)/.ready  ## build the site into build/site; a broken link fails
 	@echo "open build/site/index.html"
 
 docs-serve: $(DOCS)/.ready  ## show the site while you write
-	@$(DOCS)/bin/python docs/stage.py
-	@trap 'kill 0' EXIT; $(DOCS)/bin/python docs/stage.py --follow & $(DOCS)/bin/zensical serve
+	@$(DOCS)/bin/python docs/stage.py $(DOCS)/bin/zensical serve
 
 clean:  ## remove environments and caches
 	rm -rf .venv-demo .venv-bench .venv-dlio .venv-docs .venv-package* .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
