@@ -8,7 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -72,6 +72,24 @@ def test_links_lead_somewhere(page):
 def _anchors(page: Path) -> set[str]:
     headings = HEADING.findall(FENCE.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_the_site_has_all_pages_and_no_link_leads_out_of_it():
+    """What ``make docs`` checks before it builds anything."""
+    spec = spec_from_file_location("stage", ROOT / "docs" / "stage.py")
+    assert spec is not None
+    assert spec.loader is not None
+    stage = module_from_spec(spec)
+    spec.loader.exec_module(stage)
+    assert stage.problems(stage.gathered()) == []
+
+
+@pytest.mark.parametrize("page", ["api.md", "testing.md"])
+def test_the_reference_names_what_is_there(page):
+    for name in re.findall(r"^::: (\S+)$", (ROOT / "docs" / page).read_text(), re.MULTILINE):
+        if name.startswith("stoker.torch."):
+            pytest.importorskip("torch")
+        assert pkgutil.resolve_name(name).__doc__, name
 
 
 def _modules() -> list[str]:
