@@ -92,11 +92,10 @@ docs: $(DOCS)/.ready  ## build the site into build/site; a broken link fails
 	@echo "open build/site/index.html"
 
 docs-serve: $(DOCS)/.ready  ## show the site while you write
-	@$(DOCS)/bin/python docs/stage.py
-	@trap 'kill 0' EXIT; $(DOCS)/bin/python docs/stage.py --follow & $(DOCS)/bin/zensical serve
+	@$(DOCS)/bin/python docs/stage.py $(DOCS)/bin/zensical serve
 
 clean:  ## remove environments and caches
-	rm -rf .venv-demo .venv-bench .venv-dlio .venv-docs .venv-package* .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .cache .venv-demo .venv-bench .venv-dlio .venv-docs .venv-package* .venv-test-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for a finished environment; a change of what it was made from makes it again.

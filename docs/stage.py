@@ -4,15 +4,17 @@ Links are written as they are right in the repository, where docs/frameworks.md 
 site docs/ is the root, and examples/ lies within it: so links that cross that border are changed here.
 
 Links to files that do not exist, and pages that the nav of mkdocs.yml lacks or has too many, end it with an error: the
-builder itself looks only at links between pages. With ``--follow``, for ``make docs-serve``, what is edited is gathered
-again, until Ctrl-C.
+builder itself looks only at links between pages. With a command, as ``make docs-serve`` has it, the command is run,
+and what is edited is gathered again until it ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -82,9 +84,11 @@ def main() -> None:
         sys.exit("\n".join(wrong))
     shutil.rmtree(STAGE, ignore_errors=True)
     stage()
-    while "--follow" in sys.argv:
-        time.sleep(_LOOK_EVERY_S)
-        stage()
+    if command := sys.argv[1:]:
+        with contextlib.suppress(KeyboardInterrupt), subprocess.Popen(command) as server:
+            while server.poll() is None:
+                time.sleep(_LOOK_EVERY_S)
+                stage()
 
 
 if __name__ == "__main__":

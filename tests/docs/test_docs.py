@@ -8,7 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
 GUIDES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in {"api", "cli", "architecture"}]
-# They begin with a command, with tables of figures, or with what is promised.
-WITHOUT_CODE_FIRST = {"doctor", "benchmarks", "reliability"}
+WITHOUT_CODE_FIRST = {"doctor", "benchmarks"}  # a command of the terminal, and figures
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
@@ -73,6 +72,24 @@ def test_links_lead_somewhere(page):
 def _anchors(page: Path) -> set[str]:
     headings = HEADING.findall(FENCE.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_the_site_has_all_pages_and_no_link_leads_out_of_it():
+    """What ``make docs`` checks before it builds anything."""
+    spec = spec_from_file_location("stage", ROOT / "docs" / "stage.py")
+    assert spec is not None
+    assert spec.loader is not None
+    stage = module_from_spec(spec)
+    spec.loader.exec_module(stage)
+    assert stage.problems(stage.gathered()) == []
+
+
+@pytest.mark.parametrize("page", ["api.md", "testing.md"])
+def test_the_reference_names_what_is_there(page):
+    for name in re.findall(r"^::: (\S+)$", (ROOT / "docs" / page).read_text(), re.MULTILINE):
+        if name.startswith("stoker.torch."):
+            pytest.importorskip("torch")
+        assert pkgutil.resolve_name(name).__doc__, name
 
 
 def _modules() -> list[str]:

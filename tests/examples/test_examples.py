@@ -33,7 +33,7 @@ NEEDS = {
     "tinyloader_digits.py": ["tinygrad", "sklearn"],
 }
 # Others show the same: tests/torch_frameworks has ranks of torch, and each framework and front another example.
-MORE = {"train_torch_ddp.py", "train_tinygrad.py", "pyloader_tensorflow.py"}
+MORE = {"train_torch_ddp.py", "train_tinygrad.py", "train_tensorflow.py", "pyloader_tensorflow.py"}
 EPOCH = re.compile(r"^epoch (\d+): .*loss (\d\.\d+), accuracy (\d+\.\d)%$", re.MULTILINE)
 SECONDS = 100  # on a busy machine; alone, none takes more than 15
 
