@@ -16,6 +16,7 @@ LAYERS = [
     *(
         "shadows",
         "errors",
+        "systems",
         "version",
         "counts",
         "interrupts",

@@ -43,7 +43,7 @@ def assembled(
     """
     traits, machine = settings.workers.traits, machine_of(settings)
     with limits_explained(), shadows_explained(), contextlib.ExitStack() as undo:
-        transport = SlotTransport(Slots.create())
+        transport = SlotTransport(Slots.create(in_process=traits.is_inline or traits.shares_interpreter))
         undo.callback(transport.close)
         store = None if new_store is None else new_store()
         if store is not None:

@@ -26,7 +26,8 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 _WAITERS = 64  # threads that may wait for the end of the same one
-_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)
+# Windows has none of them.
+_TIMERS = {getattr(signal, name, None) for name in ("SIGALRM", "SIGVTALRM", "SIGPROF")}
 _PUT_OFF_S = 10.0  # that handlers are put off at most: by then something hangs, and the user wants to end it
 
 

@@ -8,6 +8,8 @@ The rules, for every file that Stoker writes for itself (caches, quarantine file
 - Its mode is 0600, whatever the umask. In a shared folder it is 0660.
 
 A folder is shared if its owner has said so, as one does with a folder for a team: group-writable and setgid, mode 2770.
+
+Windows has no modes: there a file is whoever's its folder lets have it, and a file that the user names is just opened.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ import os
 import stat
 from dataclasses import dataclass
 
+from stoker.systems import IS_WINDOWS
+
 _FILE, _FILE_OF_A_GROUP = 0o600, 0o660
 _SHARED = stat.S_ISGID | stat.S_IWGRP
 _ROOT = 0
 _OWN_DESCRIPTORS = "/proc/self/fd/"  # where /dev/stderr leads
-# Without O_NONBLOCK, to open a pipe is to wait for its other end.
-_CAREFULLY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+# Without O_NONBLOCK, to open a pipe is to wait for its other end. Windows has none of these.
+_CAREFULLY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"))
+_ON_WINDOWS = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOINHERIT"))
 
 
 class UnsafeFile(OSError):
@@ -165,8 +170,10 @@ def open_to_append(path: str) -> int:
     Raises:
         UnsafeFile: It is somebody else's, or somebody else's link.
     """
-    path = _followed(path)
     flags = os.O_WRONLY | os.O_APPEND
+    if IS_WINDOWS:
+        return os.open(path, flags | os.O_CREAT | _ON_WINDOWS)
+    path = _followed(path)
     if path.startswith(_OWN_DESCRIPTORS):
         return os.open(path, flags | os.O_CLOEXEC)
     try:
@@ -187,7 +194,7 @@ def read_regular(path: str) -> bytes:
         UnsafeFile: It is a link or no regular file: to read a pipe is to wait for ever.
     """
     try:
-        with open(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | _CAREFULLY | _ON_WINDOWS), "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise UnsafeFile(path, f"it is {_kind(found.st_mode)} and no regular file")

@@ -15,6 +15,7 @@ from rich.table import Table
 from stoker import CacheError
 from stoker.cli.terminal import INTERRUPTED, add_json, examples, failed, print_json, printable, progress_of_bytes
 from stoker.stores.cache_inventory import Findings, GenerationInfo, about, list_generations, remove, verify
+from stoker.systems import IS_LINUX, not_here
 
 _WIDE = 200  # columns of a file or pipe, where no line is to be broken
 _LISTED = 20  # damaged samples that are named
@@ -50,9 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not console.is_terminal:
         console.width = _WIDE
     try:
+        if not IS_LINUX:
+            raise not_here("stoker cache", "there are caches on Linux only")
         code: int = arguments.do(console, arguments)
         return code
-    except (CacheError, OSError) as error:
+    except (CacheError, OSError, NotImplementedError) as error:
         return failed("cache", error)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -1,4 +1,4 @@
-"""Checks of arguments that several fronts have. An error says what to pass instead.
+"""Arguments that several fronts have: checks, which say what to pass instead, and what is meant where none is given.
 
 ``stoker.counts`` has one, too, but is not public, and fronts import the public face only.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any
 
 
@@ -25,3 +26,8 @@ def check_flag(name: str, value: Any) -> None:
 def check_callable(name: str, value: Any) -> None:
     if not callable(value):
         raise TypeError(f"{name}={value!r} cannot be called: pass a function or a class")
+
+
+def own_cores() -> int:
+    """Those that this process may run on, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

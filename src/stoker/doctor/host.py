@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+_MANY_FILES = 8192  # that a process on Windows may have open, at the most
 
 
 def _own_cores() -> int:
@@ -16,6 +17,10 @@ def _own_cores() -> int:
 
 
 def _soft_open_files() -> int:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return _MANY_FILES
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 

@@ -97,7 +97,7 @@ def shared_memory_folder(host: Host) -> Iterator[Finding]:
     """It is what stops others: worth a note to whoever compares."""
     try:
         found = os.statvfs(host.at("/dev/shm"))
-    except OSError:
+    except (AttributeError, OSError):  # Windows, macOS
         return
     size = found.f_blocks * found.f_frsize
     told = f"{size / _GIB:.2g} GiB"

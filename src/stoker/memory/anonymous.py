@@ -48,7 +48,8 @@ def allocate(fd: int, offset: int, nbytes: int) -> None:
     try:
         os.posix_fallocate(fd, offset, nbytes)
     except AttributeError:  # macOS: grow the file, the pages come when touched
-        os.ftruncate(fd, max(os.fstat(fd).st_size, offset + nbytes))
+        if os.fstat(fd).st_size < offset + nbytes:
+            os.pwrite(fd, b"\0", offset + nbytes - 1)  # ftruncate might cut off what another process has just added
     except OSError as error:
         remedy = explanation(error) or "use a smaller batch_size, fewer workers or a smaller prefetch"
         raise MemoryError(

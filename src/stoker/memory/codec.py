@@ -35,7 +35,7 @@ from stoker.collation.tree import Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
 from stoker.memory.array_layout import lay_out
 from stoker.memory.loose_arrays import LooseArrays
-from stoker.memory.mapping import MappedFile
+from stoker.memory.mapping import Memory
 from stoker.memory.rows import Dumped, cls_unless_plain_rows, cls_unless_rows, copied_rows
 from stoker.memory.slots import Slot
 
@@ -201,7 +201,7 @@ class Decoder:
         self._layouts: dict[bytes, Layout] = {}
         self._leaves = 0  # in all of these
 
-    def decode(self, packed: Packed, mapping: MappedFile, root: Array) -> Any:
+    def decode(self, packed: Packed, mapping: Memory, root: Array) -> Any:
         """The batch; ``root`` is an array over just the bytes of its arrays."""
         offset, nbytes, layout_bytes, aside_bytes, objects = packed
         if objects is not None:

@@ -7,7 +7,6 @@ file number 2, that would land in a batch.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 
 _STANDARD = range(3)
@@ -18,6 +17,8 @@ def above_stdio(fd: int) -> int:
     """The same open file under a number of 3 or more. Takes ``fd`` over: use what this returns, and nothing else."""
     if fd not in _STANDARD:
         return fd
+    import fcntl  # which Windows has not, where no descriptor of ours comes this way
+
     try:
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, len(_STANDARD))
     finally:
@@ -26,7 +27,10 @@ def above_stdio(fd: int) -> int:
 
 def pipe(*, blocking: bool = True) -> tuple[int, int]:
     """The reading and the writing end."""
-    reading, writing = os.pipe2(os.O_CLOEXEC | (0 if blocking else os.O_NONBLOCK))
+    reading, writing = os.pipe()  # which programs that are started do not inherit
+    if not blocking:
+        os.set_blocking(reading, False)
+        os.set_blocking(writing, False)
     if reading in _STANDARD or writing in _STANDARD:
         with contextlib.ExitStack() as undo:
             undo.callback(os.close, writing)

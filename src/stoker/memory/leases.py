@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stoker.memory.mapping import MappedFile
+from stoker.memory.mapping import Memory
 
 
 class Lease(weakref.ref[np.ndarray[Any, Any]]):
@@ -37,13 +37,13 @@ class Leases:
         self._shares[slot] = batches
         self._held[slot] = []
 
-    def root(self, slot: int, mapping: MappedFile, offset: int, nbytes: int) -> np.ndarray[Any, Any]:
+    def root(self, slot: int, mapping: Memory, offset: int, nbytes: int) -> np.ndarray[Any, Any]:
         """A new array over these bytes of the slot, which holds the slot for as long as it has views."""
         root, lease = self.offer(slot, mapping, offset, nbytes)
         lease.slot = slot
         return root
 
-    def offer(self, slot: int, mapping: MappedFile, offset: int, nbytes: int) -> tuple[np.ndarray[Any, Any], Lease]:
+    def offer(self, slot: int, mapping: Memory, offset: int, nbytes: int) -> tuple[np.ndarray[Any, Any], Lease]:
         """The same, and its lease, whose ``slot`` is to be set when the array is handed out."""
         root = np.frombuffer(mapping.buffer, np.uint8, nbytes, offset)
         lease = Lease(root, self._ended.append)  # which is no Python: no interrupt can keep it from being done

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import resource
 from collections.abc import Iterator
 
 _MOST_MAPPINGS = 65_530  # that a process may have, where Linux is not told otherwise
@@ -37,6 +36,12 @@ def limits_explained() -> Iterator[None]:
 
 def explanation(error: OSError) -> str:
     """What to change; empty if no limit is to blame."""
+    if error.errno == errno.EAGAIN:
+        return "no more processes may be made. Raise the limit (`ulimit -u`, or the container's) or use fewer workers"
+    try:
+        import resource
+    except ImportError:  # Windows
+        return ""
     if error.errno == errno.EMFILE:
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return (
@@ -47,6 +52,4 @@ def explanation(error: OSError) -> str:
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
         room = f"{limit / 2**20:.1f} MiB"
         return f"files may have {room} here, and shared memory counts as one. Raise the limit (`ulimit -f`)"
-    if error.errno == errno.EAGAIN:
-        return "no more processes may be made. Raise the limit (`ulimit -u`, or the container's) or use fewer workers"
     return ""

@@ -16,15 +16,17 @@ from enum import IntFlag
 import numpy as np
 
 from stoker.memory.limits import mappings_allowed
+from stoker.systems import IS_LINUX
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+PAGE = mmap.PAGESIZE
 
 _READ_WRITE = 0x1 | 0x2
-_LINUX = os.uname().sysname == "Linux"
+_MAPS_FILES = hasattr(mmap, "MAP_ANONYMOUS")  # in place, as POSIX has it; Windows has not
+
+if _MAPS_FILES:
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.mmap.restype = ctypes.c_void_p
+    _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
 
 
 class Sharing(IntFlag):
@@ -35,34 +37,44 @@ class Sharing(IntFlag):
 
 
 _mapped: set[weakref.ref[mmap.mmap]] = set()  # of this process, whichever loader they belong to
-_POPULATE = 0x8000 if _LINUX else 0  # map the pages that are there now, instead of a page fault each later
-_NORESERVE = 0x4000 if _LINUX else 0
+_POPULATE = 0x8000 if IS_LINUX else 0  # map the pages that are there now, instead of a page fault each later
+_NORESERVE = 0x4000 if IS_LINUX else 0
 _FIXED = 0x10
+_ANONYMOUS = (mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE,) if _MAPS_FILES else ()
 
 
-class MappedFile:
-    """A piece of a file in memory. ``bytes`` is a writable uint8 array over it; arrays over that keep it mapped.
+class Memory:
+    """Memory of this process alone. ``bytes`` is a writable uint8 array over it; arrays over that keep it mapped."""
+
+    __slots__ = ("__weakref__", "buffer", "bytes", "size")
+
+    def __init__(self, size: int) -> None:
+        try:
+            owner = mmap.mmap(-1, size, *_ANONYMOUS)
+        except OSError as error:
+            raise _cannot_map(size, error.errno or 0) from error
+        self.bytes = np.frombuffer(owner, np.uint8)
+        _mapped.add(weakref.ref(owner, _mapped.discard))  # which is no Python, and so is never interrupted
+        self.buffer = self.bytes.data
+        self.size = size
+
+
+class MappedFile(Memory):
+    """A piece of a file in memory.
 
     ``populate``: shared pages that are there are mapped now; a big file on disk would be read for it.
     """
 
-    __slots__ = ("__weakref__", "buffer", "bytes", "size")
+    __slots__ = ()
 
     def __init__(
         self, fd: int, size: int, offset: int = 0, sharing: Sharing = Sharing.SHARED, *, populate: bool = True
     ) -> None:
         flags = sharing | (_NORESERVE if sharing is Sharing.PRIVATE else _POPULATE if populate else 0)
-        try:
-            owner = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
-        except OSError as error:
-            raise _cannot_map(size, error.errno or 0) from error
-        self.bytes = np.frombuffer(owner, np.uint8)
+        super().__init__(size)
         address = self.bytes.ctypes.data
         if _libc.mmap(address, size, _READ_WRITE, flags | _FIXED, fd, offset) != address:
             raise _cannot_map(size, ctypes.get_errno())
-        _mapped.add(weakref.ref(owner, _mapped.discard))  # which is no Python, and so is never interrupted
-        self.buffer = self.bytes.data
-        self.size = size
 
 
 def _cannot_map(size: int, errno: int) -> MemoryError:

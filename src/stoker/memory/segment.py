@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import struct
 import weakref
@@ -98,6 +97,8 @@ def _write_all(fd: int, piece: memoryview, offset: int) -> None:
 
 
 def _seal(fd: int) -> None:
+    import fcntl  # which Windows has not, where there are no segments
+
     seals = [getattr(fcntl, f"F_SEAL_{name}", 0) for name in ("WRITE", "SHRINK", "GROW", "SEAL")]
     with contextlib.suppress(AttributeError, OSError):  # an unlinked file can't be, but nobody else has it open
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals[0] | seals[1] | seals[2] | seals[3])

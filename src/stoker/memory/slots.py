@@ -3,16 +3,19 @@
 The file is sparse, so the distance costs nothing, a slot grows in its place without asking anyone, and one descriptor
 serves them all. A slot belongs to one side at a time (a worker that writes, or the consumer that holds a lease), so
 there is nothing to lock.
+
+Where workers are in the consumer's process and the system has no files in memory, a slot is memory of that process.
 """
 
 from __future__ import annotations
 
 import os
 
-from stoker.memory.anonymous import allocate, anonymous_file
-from stoker.memory.mapping import PAGE, MappedFile, page_aligned
+from stoker.memory.anonymous import SEALABLE, allocate, anonymous_file
+from stoker.memory.mapping import PAGE, MappedFile, Memory, page_aligned
 
-_DISTANCE = 2**40  # bytes from slot to slot
+NO_FILE = -2  # instead of a descriptor; -1 is one that was closed
+_DISTANCE = 2**40 if SEALABLE else 2**36  # bytes from slot to slot; file systems end at 2**44, or later
 _DOUBLED_UP_TO = 2**22  # bytes; small slots grow to powers of two, as runs of small batches get longer
 _HEADROOM = 1.25  # for bigger ones: ragged batches would else outgrow their slot again and again
 
@@ -25,30 +28,39 @@ class Slot:
     def __init__(self, fd: int, number: int) -> None:
         self._fd = fd
         self._offset = number * _DISTANCE
-        self._mapping: MappedFile | None = None
+        self._mapping: Memory | None = None
         self.capacity = 0
 
-    def view(self) -> MappedFile:
+    def view(self) -> Memory:
         """All its memory: mapped when first used, and again when it has grown."""
         mapping = self._mapping
         if mapping is None or mapping.size < self.capacity:
-            mapping = self._mapping = MappedFile(self._fd, self.capacity, self._offset)
+            mapping = self._mapping = self._mapped(self.capacity)
         return mapping
 
-    def reserve(self, nbytes: int) -> MappedFile:
+    def reserve(self, nbytes: int) -> Memory:
         """Its memory, at least ``nbytes`` of it."""
         nbytes = max(nbytes, 1)  # there is no mapping of nothing
         if nbytes > self.capacity:
             grown = self._grown(nbytes)
-            allocate(self._fd, self._offset, grown)
+            if self._fd != NO_FILE:
+                allocate(self._fd, self._offset, grown)
             self.capacity = grown
         try:
             return self.view()
         except MemoryError:  # no room to map all of it: perhaps for what is needed now, to report that
             mapping = self._mapping
             if mapping is None or mapping.size < nbytes:
-                mapping = self._mapping = MappedFile(self._fd, page_aligned(nbytes), self._offset)
+                mapping = self._mapping = self._mapped(page_aligned(nbytes))
             return mapping
+
+    def _mapped(self, nbytes: int) -> Memory:
+        if self._fd != NO_FILE:
+            return MappedFile(self._fd, nbytes, self._offset)
+        memory = Memory(nbytes)
+        if self._mapping is not None:
+            memory.bytes[: self._mapping.size] = self._mapping.bytes  # as a file would still have it
+        return memory
 
     def _grown(self, nbytes: int) -> int:
         """Just what is needed at first, since most batches are all alike; with room to spare from then on."""
@@ -73,8 +85,9 @@ class Slots:
         self._closed = False
 
     @classmethod
-    def create(cls) -> Slots:
-        return cls(anonymous_file())
+    def create(cls, *, in_process: bool = False) -> Slots:
+        """``in_process``: nobody but this process will see them, so they need no file where one would be on disk."""
+        return cls(NO_FILE if in_process and not SEALABLE else anonymous_file())
 
     def get(self, number: int, capacity: int = 0) -> Slot:
         """The slot, known to have that capacity at least."""

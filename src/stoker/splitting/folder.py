@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +37,11 @@ def check(folder: Path) -> None:
 def held(folder: Path) -> Iterator[None]:
     """Makes it if it is missing. Nobody else writes to it meanwhile; the kernel forgets that if this process dies."""
     folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows, which opens no folders: two at a time are the user's to avoid
+        yield
+        return
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from stoker.sources.files.opening import needed
+from stoker.systems import IS_WINDOWS
 
 _BUFFER_BYTES = 256 * 1024
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's way to say: with gzip's header, which then holds no time
@@ -52,7 +53,7 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     hidden = path.with_name(f".{path.name.lstrip('.')}.part")
     hidden.unlink(missing_ok=True)
     try:
-        with open(hidden, "xb", opener=lambda name, flags: os.open(name, flags | os.O_CLOEXEC, mode)) as file:
+        with open(hidden, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -64,6 +65,8 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def _sync(folder: Path) -> None:
+    if IS_WINDOWS:  # which opens no folders
+        return
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

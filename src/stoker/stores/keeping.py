@@ -11,6 +11,7 @@ from stoker.plan import Batch, Plan
 from stoker.stores.cache import Cache
 from stoker.stores.rotation import Rotation
 from stoker.stores.store import OpenStore
+from stoker.systems import IS_LINUX, not_here
 
 log = logging.getLogger("stoker")
 
@@ -32,6 +33,9 @@ class Keeping:
                 "cache= and rotation= do not go together. If the disk can hold the whole dataset, use the cache, which "
                 "makes samples once for several epochs; else use the rotation"
             )
+        if not IS_LINUX and not (self.cache is None and self.rotation is None):
+            # Whose locks belong to an open file, so that threads exclude each other as processes do.
+            raise not_here("cache=" if self.rotation is None else "rotation=", "leave it out")
 
     @property
     def times(self) -> int:

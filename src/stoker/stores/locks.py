@@ -6,10 +6,13 @@ is a wait for an event. The bytes need not exist: they are numbers that all who 
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import fcntl
 import os
 import struct
+
+with contextlib.suppress(ImportError):  # Windows, where nothing is locked
+    import fcntl
 
 _FLOCK = struct.Struct("hhxxxxqqixxxx")  # struct flock of Linux on 64 bits: type, whence, start, length, pid
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import stoker
+from stoker.systems import not_here
 
-_KINDS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP)
+_KINDS = ("SIGKILL", "SIGSEGV", "SIGSTOP")  # by name, since Windows has not all of them
 _PAUSE_S = 0.02, 0.2  # for which a worker is stopped: from, to
 
 
@@ -68,7 +69,7 @@ class Chaos:
         self._chance = random.Random(seed)
         self._pauses: list[Pause] = []
         self._sent: list[str] = []  # faults since the last batch
-        self._owed: signal.Signals | None = None
+        self._owed: str | None = None
         self._killed = 0  # the process that was killed last
         self._since = 0  # batches since then
 
@@ -112,10 +113,12 @@ class Chaos:
         self.found_workers = self.found_workers or bool(pids)
         if self._owed is None or not pids:
             return
-        if self._owed == signal.SIGSTOP:
+        if not hasattr(os, "pidfd_open"):
+            raise not_here("stoker.testing.chaos", "without Linux's pidfd_open it might harm another process")
+        if self._owed == "SIGSTOP":
             self._stop(self._chance.choice(pids))
         elif self._may_kill(pids):
-            self._kill(self._chance.choice(pids), self._owed)
+            self._kill(self._chance.choice(pids), signal.Signals[self._owed])
 
     def _may_kill(self, pids: list[int]) -> bool:
         if not self._killed:

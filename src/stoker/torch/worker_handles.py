@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
+import time
 import weakref
+
+_HAS_PIDFD = hasattr(os, "pidfd_open")
+_LOOK_S = 0.01
 
 
 class WorkerHandle:
@@ -22,7 +27,7 @@ class WorkerHandle:
         self.pid = pid
         self._code = 0
         self._fd: int | None = None
-        with contextlib.suppress(ProcessLookupError):  # it has just ended
+        with contextlib.suppress(ProcessLookupError, AttributeError):  # it has just ended; or macOS, which has no such
             self._fd = os.pidfd_open(pid)
             weakref.finalize(self, os.close, self._fd).atexit = False
 
@@ -46,7 +51,7 @@ class WorkerHandle:
 
     def _has_ended(self, milliseconds: float | None) -> bool:
         if self._fd is None:
-            return True
+            return _has_gone(self.pid, milliseconds)
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
         if not poll.poll(milliseconds):
@@ -65,6 +70,22 @@ class WorkerHandle:
         return 0
 
     def _send(self, number: signal.Signals) -> None:
-        if self._fd is not None:
-            with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError):
+            if self._fd is not None:
                 signal.pidfd_send_signal(self._fd, number)
+            elif not _HAS_PIDFD:
+                os.kill(self.pid, number)
+
+
+def _has_gone(pid: int, milliseconds: float | None) -> bool:
+    """Where there is no descriptor of it: since it had gone before, or since the system has none."""
+    deadline = math.inf if milliseconds is None else time.monotonic() + milliseconds / 1000
+    try:
+        while not _HAS_PIDFD:
+            os.kill(pid, 0)
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+    except ProcessLookupError:
+        pass
+    return True

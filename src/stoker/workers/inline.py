@@ -100,7 +100,7 @@ class _Alarm:
 
     def look(self) -> None:
         now = monotonic()
-        left, _ = signal.getitimer(signal.ITIMER_REAL)
+        left = signal.getitimer(signal.ITIMER_REAL)[0] if hasattr(signal, "getitimer") else 0.0  # not on Windows
         self._due = now + left if left else math.inf
 
     def is_due(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from stoker.counts import checked_count
 from stoker.shadows import shadows_explained
+from stoker.systems import check_processes
 from stoker.workers.inline import InlineBackend
 from stoker.workers.ray_options import Ray
 from stoker.workers.site import OwnSite, Site
@@ -77,8 +78,13 @@ class Processes:
         start: How they are started. "nursery": forked from a clean helper process, which is safe and quick. "fork":
             forked from this process, which is quickest and pickles nothing, but is unsafe if threads, CUDA or JAX run
             in it. "spawn": each is a new interpreter, which is slowest and shares nothing.
+            Where the system is not Linux, "nursery" is "spawn": there a program may not fork after its imports.
         environments: With start="spawn", a dict of environment variables for each worker, in addition to those of this
             process. They are set before anything is imported, as ``CUDA_VISIBLE_DEVICES`` must be.
+
+    Raises:
+        ValueError: An argument has a wrong value.
+        NotImplementedError: The system is Windows.
 
     Example:
         >>> import stoker
@@ -92,6 +98,7 @@ class Processes:
     environments: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, hash=False)
 
     def __post_init__(self) -> None:
+        check_processes(self)
         object.__setattr__(self, "n", checked_count("n", self.n, _REMEDY, of="Processes"))
         if self.start not in _STARTS:
             raise ValueError(f"Processes(start={self.start!r}): pass one of {', '.join(map(repr, _STARTS))}")
@@ -130,6 +137,7 @@ class Auto:
 
     Raises:
         ValueError: An argument is no whole number of 1 or more, or ``most`` is below ``least``.
+        NotImplementedError: The system is Windows.
 
     Example:
         >>> import stoker
@@ -149,6 +157,7 @@ class Auto:
     )
 
     def __post_init__(self) -> None:
+        check_processes(self)
         object.__setattr__(self, "least", checked_count("least", self.least, _REMEDY, of="Auto"))
         if self.most is None:
             return

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from stoker.counts import checked_count
 from stoker.shadows import shadows_explained
+from stoker.systems import check_processes
 from stoker.workers.site import Site
 from stoker.workers.traits import Traits
 from stoker.workers.worker import Job
@@ -44,6 +45,7 @@ class Ray:
         TypeError: An argument has the wrong type.
         ValueError: An argument has a wrong value. The loader raises ``StartError`` if the cluster cannot be reached,
             or is too small.
+        NotImplementedError: The system is Windows.
 
     Example:
         >>> import stoker
@@ -62,6 +64,7 @@ class Ray:
     start_timeout: float = 60.0
 
     def __post_init__(self) -> None:
+        check_processes(self)
         checked = {
             "n": checked_count("n", self.n, "the number of actors, 1 or more", of="Ray"),
             "local": checked_count("local", self.local, "a number of processes, 0 or more", of="Ray", least=0),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from itertools import islice
 from typing import Any
 
 import stoker
+from stoker.compat.arguments import own_cores
 from stoker.compat.pyloader.chunks import Chunks
 from stoker.compat.pyloader.work import Work
 
@@ -57,5 +57,5 @@ class Run:
 def crew(max_queue_size: int, chunks: int) -> tuple[int, int]:
     """Workers, and chunks that each may have ahead: all of these, and the one being handed out, are in the queue."""
     ahead = max_queue_size - 1
-    workers = min(ahead, len(os.sched_getaffinity(0)), chunks)
+    workers = min(ahead, own_cores(), chunks)
     return workers, max(1, ahead // max(1, workers))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import stoker
-from stoker.compat.arguments import check_flag, checked_count
+from stoker.compat.arguments import check_flag, checked_count, own_cores
 
 _METHODS = ("make_request", "load", "post_process", "shutdown")
 
@@ -131,7 +131,7 @@ def load_with_workers(
         NotImplementedError: A loader without a ``load`` of its own.
         ImportError: A loader without a ``post_process`` of its own needs tinygrad.
     """
-    count = len(os.sched_getaffinity(0)) if num_worker is None else checked_count("num_worker", num_worker)
+    count = own_cores() if num_worker is None else checked_count("num_worker", num_worker)
     check_flag("shared_memory_enabled", shared_memory_enabled)
     blocks = _checked_blocks(memory_pool_block_count)
     if blocks is None and isinstance(loader, SharedMemoryShim):

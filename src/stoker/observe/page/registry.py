@@ -7,6 +7,7 @@ no process of that number and start any more) and removed by whoever looks next.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from stoker.private_files import OpenFolder, UnsafeFile
+from stoker.systems import IS_WINDOWS
 
 _MODE = 0o700
 _SUFFIX = ".json"
@@ -112,6 +114,8 @@ _TYPES = (int, int, str, str, int, str)
 
 @contextlib.contextmanager
 def _folder() -> Iterator[OpenFolder]:
+    if IS_WINDOWS:  # where no file is this user's alone by its mode, and each page shows its own process
+        raise OSError(errno.ENOTSUP, "there is no list of the processes that serve a page on Windows")
     path = _path()
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, _MODE)
@@ -139,6 +143,8 @@ def _started(pid: int) -> int | None:
             return None
     except (OSError, IndexError, ValueError):
         return None
+    if IS_WINDOWS:  # where to kill with 0 is Ctrl-C
+        return 0
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

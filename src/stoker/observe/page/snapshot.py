@@ -6,6 +6,7 @@ are in seconds, as in ``Stats``.
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from stoker.observe.stats import Stats
 
 BARS = 300  # batches of the timeline
 _POINTS, _PER_POINT = 120, 8  # of the rate over time: so many, of so many batches at least
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_PAGE = mmap.PAGESIZE
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
+import mmap
 from collections.abc import Callable
 
 from stoker.workers.processes.exit_causes import cgroup_files, memories, number_after
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE = mmap.PAGESIZE
 _CACHED = ("inactive_file", "active_file")  # of files, which the system drops when somebody needs the memory
 
 

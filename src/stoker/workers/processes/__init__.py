@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stoker.workers.backend import Backend
 from stoker.workers.processes.backend import ProcessesBackend
 from stoker.workers.processes.launcher import Launcher
+from stoker.workers.processes.lifelines import HAS_PIDFD
 from stoker.workers.site import OwnSite, Site
 from stoker.workers.snapshot import Contents, Snapshot
 from stoker.workers.transport import SlotTransport
@@ -41,7 +42,8 @@ class ShippedSite:
     def __init__(self, start: str, job: Job, environments: Sequence[Mapping[str, str]]) -> None:
         from stoker.workers.processes.shipment import Shipment
 
-        self._start, self._job, self._environments = start, job, environments
+        self._start = start if HAS_PIDFD else "spawn"  # a nursery needs more of Linux than that
+        self._job, self._environments = job, environments
         self._shipment = Shipment(job)
         self._is_built = False
         self._held: Nursery | None = None

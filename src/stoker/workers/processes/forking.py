@@ -17,12 +17,12 @@ from stoker.workers.worker import Job
 
 
 def forking(job: Job) -> ChildrenLauncher:
-    return ChildrenLauncher(lambda worker, ends: _fork(worker, ends, job))
+    return ChildrenLauncher(lambda worker, ends, lifeline: _fork(worker, ends, lifeline, job))
 
 
-def _fork(worker: int, ends: Ends, job: Job) -> int:
+def _fork(worker: int, ends: Ends, lifeline: int, job: Job) -> int:
     flush_output()
-    consumer, depth = os.getpid(), depth_of_workers()
+    consumer, depth = (os.getpid(), lifeline), depth_of_workers()
     # An interrupt in the child, before it is a worker, would make it go on as the consumer.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
@@ -36,13 +36,13 @@ def _fork(worker: int, ends: Ends, job: Job) -> int:
     return pid
 
 
-def _work(worker: int, ends: Ends, job: Job, consumer: int, depth: int, mask: set[int]) -> NoReturn:
+def _work(worker: int, ends: Ends, job: Job, consumer: tuple[int, int], depth: int, mask: set[int]) -> NoReturn:
     try:
         reset_signals()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         become_worker(depth)
         settle_in()
-        die_with(consumer)
+        die_with(*consumer)
         serve(worker, ends, lambda: job)
     except BaseException:
         fail()

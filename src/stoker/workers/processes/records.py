@@ -1,7 +1,7 @@
 """What goes through the pipes: records of one size, written and read whole.
 
 A request goes into the worker's own pipe; answers, and the news of a death, into one pipe that all workers of a loader
-share. A write of up to 4 KB to a pipe is atomic, so records never mix, and what a worker said before it died is
+share. A write of up to 512 bytes to a pipe is atomic, so records never mix, and what a worker said before it died is
 read before the news of its death. All that has no fixed size lies in the slot: before the work, the places to leave
 out, or the item to work on; after it the batches of the run, errors, and behind them the table of results, one entry a
 batch.

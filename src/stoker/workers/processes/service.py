@@ -16,10 +16,11 @@ from time import process_time_ns
 from typing import NamedTuple, NoReturn
 
 from stoker.errors import add_note
-from stoker.memory import Slots, above_stdio, fill_stdio
+from stoker.memory import Slots, fill_stdio
 from stoker.workers.backend import Answer, Failed, Made, Request
 from stoker.workers.failure import ordinary
 from stoker.workers.processes.board import sign_in
+from stoker.workers.processes.lifelines import watched
 from stoker.workers.processes.records import (
     REQUEST_BYTES,
     Ask,
@@ -176,15 +177,15 @@ def collect_less_garbage() -> None:
         gc.set_threshold(_THRESHOLD, *older)
 
 
-def die_with(pid: int) -> None:
-    """Ends this process when that one ends, however it ends."""
+def die_with(pid: int, lifeline: int) -> None:
+    """Ends this process when that one ends, however it ends. ``lifeline``: our end of it, where there is one."""
     try:
-        watched = above_stdio(os.pidfd_open(pid))
+        end = watched(pid, lifeline)
     except ProcessLookupError:
         os._exit(1)
 
     def watch() -> None:
-        wait_readable(watched)
+        wait_readable(end)
         os._exit(1)
 
     threading.Thread(target=watch, name="stoker-watch", daemon=True).start()

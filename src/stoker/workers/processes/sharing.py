@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from stoker.collation.tensors import is_plain_tensor, is_tensor
+from stoker.systems import IS_LINUX, not_here
 
 _CTYPES = "multiprocessing.sharedctypes"
 _OWNERS = ("multiprocessing.heap", "multiprocessing.connection", _CTYPES)
@@ -51,6 +52,8 @@ class Lending:
         self._reducers: dict[type, Any] | None = None
 
     def DupFd(self, fd: int) -> Lent:
+        if not IS_LINUX:
+            raise not_here("sharing memory or pipes with worker processes", "pass workers=stoker.Threads(n)")
         return Lent(os.getpid(), fd, fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE)
 
     def duplicate_for_child(self, fd: int) -> int:
