@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as arrays
 import stoker
 from stoker import Inline, Processes, Threads
 from tests.items import works
+from tests.lifecycle.scripts import run, write
 from tests.streams import assert_same, kept
 
 CASES = {
@@ -165,3 +166,29 @@ def test_work_that_cannot_travel_is_an_error_at_once():
     lock = threading.Lock()
     with pytest.raises(stoker.ShippingError):
         stoker.stream(lambda item: lock, [1], workers=Processes(1))
+
+
+OWN_CLASSES = """
+import dataclasses, enum, stoker
+
+@dataclasses.dataclass
+class Pair:
+    left: int
+    right: int
+
+class Kind(enum.Enum):
+    TEXT = 1
+
+def work(item):
+    return item if isinstance(item, Pair) else item is Kind.TEXT
+
+items = [Pair(0, 1), Kind.TEXT, Pair(2, 3)]
+with stoker.stream(work, items, workers=stoker.Processes(2, start=START)) as results:
+    print(list(results) == [Pair(0, 1), True, Pair(2, 3)])
+"""
+
+
+@pytest.mark.parametrize("start", ["nursery", "fork", "spawn"])
+def test_items_may_be_of_classes_that_the_program_itself_defines(start, tmp_path):
+    write(tmp_path, {"train.py": OWN_CLASSES.replace("START", repr(start))})
+    assert run(tmp_path, ["train.py"]) == (0, "True\n", "")

@@ -28,6 +28,7 @@ _SAID = struct.Struct("<7q")
 _RESULT = struct.Struct("<13q")
 
 _NO_TIMING = Timing(0, 0, 0, 0, 0)
+_PROGRAM = b"__main__"  # in the pickle of what has its class there
 _new = tuple.__new__  # of a NamedTuple, without a frame of Python's: here it is made for each batch
 
 REQUEST_BYTES = _REQUEST.size
@@ -103,14 +104,23 @@ def read_left_out(count: int, slot: Slot) -> tuple[int, ...]:
 
 
 def pack_item(item: Any) -> bytes:
+    """Pickled; by value where its class is of the program that is run, which workers do not import."""
     try:
-        return dumps(item)
+        packed = dumps(item)
+        return packed if _PROGRAM not in packed else _by_value(item)
     except Exception as error:
         raise ShippingError(
             f"an item, a {type(item).__name__}, cannot be pickled, so it cannot be sent to workers: "
             f"{type(error).__name__}: {error}. Let the items be names or numbers, and open things in the work; or use "
             f"workers=stoker.Threads(n)"
         ) from error
+
+
+def _by_value(item: Any) -> bytes:
+    import cloudpickle  # seldom needed, and slow to import
+
+    packed: bytes = cloudpickle.dumps(item)
+    return packed
 
 
 def write_item(request: Request, slot: Slot) -> int:
