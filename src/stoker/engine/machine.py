@@ -139,7 +139,6 @@ class Machine:
             self._roster.busy(),
             self._slots.count,
             self._slots.held,
-            self._recovery.deaths,
             self._roster.nodes(),
             None if self._share is None else self._roster.count_up(),
         )
