@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stoker.engine import Usage
 from stoker.observe import Meter
 from stoker.observe.page import Snapshot
@@ -41,5 +43,5 @@ def snapshot(
         meter._waited += (wait + move) * MS
         meter._moving += move * MS
     meter._batches, meter._samples, meter._nbytes = _BATCHES, 32 * _BATCHES, _BATCHES * _NBYTES
-    stats = meter.stats(Usage(3, 2, 8, 1, deaths, nodes))
+    stats = replace(meter.stats(Usage(3, 2, 8, 1, nodes)), deaths=deaths)
     return Snapshot(key, title, "Processes(n=2)", "running", 0, shard, (), stats, meter.recent())

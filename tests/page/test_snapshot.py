@@ -65,6 +65,19 @@ def test_the_deaths_of_workers_are_told_after_the_end():
     assert (told.phase, told.stats.deaths) == ("closed", 1)
 
 
+def test_the_deaths_of_workers_are_told_after_others_have_taken_over():
+    dataset = [0] * 40
+    with stoker.Loader(dataset, 2, workers=2) as loader:
+        batches = iter(loader)
+        next(batches)
+        os.kill(loader.worker_pids[0], signal.SIGKILL)
+        for _ in batches:
+            pass
+        dataset[0] = 1  # so that the next epoch needs new workers
+        assert sum(int(batch.sum()) for batch in loader) == 1
+        assert loader.stats().deaths == 1
+
+
 def test_the_timeline_has_the_last_batches_on_one_axis_that_ends_with_the_last():
     timeline = snapshot(fetch=20, write=1, wait=5).to_dict()["timeline"]
     assert len(timeline["batches"]) == len(timeline["waits"]) == 50

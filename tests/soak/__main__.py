@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -96,11 +97,18 @@ def _live(life: Life, chance: random.Random, tally: Tally) -> None:
     signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            kind = Sharding if life.shards else Streaming if life.items else Reading
-            kind(life, chance, tally, Path(folder)).run()
+            _reader_of(life)(life, chance, tally, Path(folder)).run()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+
+
+def _reader_of(life: Life) -> Any:
+    if life.torch:
+        from tests.soak.dropping_in import DroppingIn  # which takes seconds to import torch
+
+        return DroppingIn
+    return Sharding if life.shards else Streaming if life.items else Reading
 
 
 def _give_up(*_: object) -> None:

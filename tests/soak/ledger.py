@@ -39,9 +39,12 @@ class Ledger:
 
     def expect_batch(self, epoch: int, batch: Any) -> None:
         """With the random numbers that belong to it."""
-        indices = indices_of(batch)
-        self.expect(epoch, indices)
-        for index, noise in zip(indices, np.atleast_1d(batch["noise"]).tolist(), strict=True):
+        self.expect(epoch, indices_of(batch))
+        self.expect_noise(epoch, batch)
+
+    def expect_noise(self, epoch: int, batch: Any) -> None:
+        """The random numbers alone."""
+        for index, noise in zip(indices_of(batch), np.atleast_1d(batch["noise"]).tolist(), strict=True):
             self._noise[epoch, index] = noise
 
     def note(self, epoch: int, batch: Any) -> int:

@@ -58,6 +58,7 @@ class Life:
         workers: Draws a backend, for each loader another.
         shards: It is read over several, and re-sharded.
         items: Its indices are the items of a stream.
+        torch: It is read with the drop-in for torch's loader.
         keep: Samples that are kept for later epochs, or uses.
         harms: What may be done to workers.
         often: How likely that is before a batch.
@@ -71,6 +72,7 @@ class Life:
     workers: Draw = any_workers
     shards: bool = False
     items: bool = False
+    torch: bool = False
     keep: Keep = field(default_factory=Keep)
     harms: tuple[str, ...] = ()
     often: float = 0.0
@@ -209,6 +211,26 @@ def streamed(chance: random.Random) -> Life:
     )
 
 
+def dropped_in(chance: random.Random) -> Life:
+    """Read with the drop-in for torch's loader; workers are killed and stopped, samples are slow."""
+    length = chance.randrange(20, 400)
+    plan = _plan(chance, [1, 3, 8, 32])
+    return Life(
+        "dropped_in",
+        Troubled(length, width=chance.choice([4, 1000]), slow=_slow(chance, length) if chance.random() < 0.4 else {}),
+        plan
+        | {
+            "shuffle": bool(plan["shuffle"]),
+            "in_order": chance.random() < 0.75,
+            "persistent_workers": chance.random() < 0.3,
+        },
+        epochs=chance.choice([2, 3]),
+        torch=True,
+        harms=(*KILLS, STOP, NURSERY),
+        often=chance.choice([0.0, 0.05, 0.1, 0.3]),
+    )
+
+
 KINDS = {
     "killed": killed,
     "deadly": deadly,
@@ -216,12 +238,13 @@ KINDS = {
     "sharded": sharded,
     "chunked": chunked,
     "streamed": streamed,
+    "dropped_in": dropped_in,
 }
 
 
 def draw_life(chance: random.Random) -> Life:
     """Any life."""
-    (kind,) = chance.choices(list(KINDS), [45, 10, 7, 13, 15, 10])
+    (kind,) = chance.choices(list(KINDS), [40, 10, 7, 13, 12, 8, 10])
     return KINDS[kind](chance)
 
 

@@ -153,6 +153,19 @@ def test_workers_that_were_killed_leave_nothing(our_class, tmp_path):
     assert not psutil.wait_procs(left, timeout=20)[1]
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["to the end", "broken off"])
+def test_deaths_are_told_when_the_workers_are_gone(our_class, ends):
+    loader = our_class(Numbers(40), batch_size=2, num_workers=2)
+    iterator = iter(loader)
+    next(iterator)
+    os.kill(iterator._workers[0].pid, signal.SIGKILL)
+    for step, _ in enumerate(iterator):
+        if step == 15 and not ends:
+            break
+    del iterator
+    assert loader.stats().deaths == 1
+
+
 class Augmented(Numbers):
     def __getitem__(self, index):
         return index, drawn()[1:]

@@ -55,6 +55,26 @@ def test_worker_info_is_of_torchs_class_and_cannot_be_changed(loader_class):
     assert list(loader_class(Class(1), batch_size=None, collate_fn=identity, num_workers=1)) == [expected]
 
 
+class OfProcess(Numbers):
+    def __getitem__(self, index):
+        return data.get_worker_info().id, os.getpid()
+
+
+@pytest.mark.parametrize("end", ["the last batch", "by hand"])
+def test_which_processes_the_workers_were_is_known_after_the_end(loader_class, end):
+    iterator = iter(loader_class(OfProcess(6), batch_size=None, num_workers=2))
+    seen = dict(next(iterator) for _ in range(2))
+    if end == "the last batch":
+        list(iterator)
+    else:
+        iterator._shutdown_workers()
+    workers = iterator._workers
+    assert {number: worker.pid for number, worker in enumerate(workers)} == seen
+    for worker in workers:
+        worker.join(20)
+        assert not worker.is_alive()
+
+
 def test_collate_fn_knows_the_worker(loader_class):
     loader = loader_class(Numbers(4), collate_fn=lambda batch: data.get_worker_info().id, num_workers=2)
     assert list(loader) == [0, 1, 0, 1]

@@ -139,7 +139,6 @@ class Machine:
             self._roster.busy(),
             self._slots.count,
             self._slots.held,
-            self._recovery.deaths,
             self._roster.nodes(),
             self._window.workers_up(),
         )

@@ -38,7 +38,6 @@ class Recovery:
         deaths_allowed: int,
         leave_out: bool,
     ) -> None:
-        self.deaths = 0
         self.futile_deaths = 0  # of workers that had begun nothing, since the last answer: set to 0 by each
         self._backlog, self._dispatch, self._roster, self._slots = backlog, dispatch, roster, slots
         self._deaths_allowed = deaths_allowed
@@ -47,7 +46,6 @@ class Recovery:
     def died(self, event: Died) -> Run | None:
         """The batch over which the worker has died, if over any."""
         death, backlog = event.death, self._backlog
-        self.deaths += 1
         tickets = self._roster.died(death.worker)
         lost, blamed = [], None
         for ticket in tickets:

@@ -14,7 +14,6 @@ class Usage:
         workers: That have something to do.
         slots: That there are, free ones included: memory is bounded by these.
         held: Slots that the consumer holds.
-        deaths: Of workers, since the start.
         nodes: Where each worker is; empty strings for this machine.
         up: How many workers there are, where they come and go.
     """
@@ -23,6 +22,5 @@ class Usage:
     workers: int = 0
     slots: int = 0
     held: int = 0
-    deaths: int = 0
     nodes: tuple[str, ...] = ()
     up: int | None = None

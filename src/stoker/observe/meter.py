@@ -50,7 +50,7 @@ class Meter:
         self._nodes: tuple[str, ...] = ("",) * max(workers, 1)  # as they were last known
         self._processors = ProcessorWatch(has_threads=self._setup.shares_interpreter)
         self._slots = 0  # the most that there were
-        self._deaths = 0  # of the workers that are up, or were last
+        self._deaths = 0
         self._up: int | None = None  # where workers come and go: how many there were, as last known
 
     def ask(self) -> None:
@@ -97,6 +97,7 @@ class Meter:
 
     def died(self, death: Death) -> None:
         """A worker has died, and will be replaced."""
+        self._deaths += 1
         self.deaths.append(WorkerDeath(perf_counter_ns(), death.worker, death.cause))
 
     def skipped(self, count: int, *, replaced: bool = False) -> None:
@@ -143,8 +144,6 @@ class Meter:
         self._nodes = usage.nodes or self._nodes
         self._up = self._up if usage.up is None else usage.up
         self._slots = max(self._slots, usage.slots)
-        if usage is not _NOTHING:
-            self._deaths = usage.deaths
         self._processors.look(pids)
 
     def stats(self, usage: Usage = _NOTHING, pids: Iterable[int] = ()) -> Stats:

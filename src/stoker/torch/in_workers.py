@@ -53,6 +53,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         self._given = 0  # batches, and errors in their place, of this pass over the sampler
         self._figures, self._display = loader._figures, loader._display
         self._recovers, self._pids = loader.recover, set[int]()
+        self._last_workers: list[WorkerHandle] = []  # shortly before the end, when the stream still knew them
         self._greets = is_stateful(self._dataset)  # as torchdata does: what a worker's dataset is like at first
         self._is_pinned = is_iterable or self._greets or (self._in_order and loader.seed is None)
         to_pass = 0 if saved is None else saved.steps
@@ -94,12 +95,12 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
     @property
     def _workers(self) -> list[WorkerHandle]:
         """As torch's iterator has it, for those who look there: all of them, so it waits until they are up."""
+        if self._stream is None:
+            return self._last_workers
         deadline = monotonic() + _UP_S
-        while self._stream is not None and len(pids := self._stream.worker_pids) < self._num_workers:
-            if monotonic() > deadline:
-                break
+        while len(pids := self._stream.worker_pids) < self._num_workers and monotonic() < deadline:
             sleep(_LOOK_AGAIN_S)
-        return [] if self._stream is None else [WorkerHandle(pid) for pid in pids]
+        return [WorkerHandle(pid) for pid in pids]
 
     def _reset(self, loader: Any, first_iter: bool = False, *, saved: SavedState | None = None) -> None:
         """Begins the next epoch with the same workers."""
@@ -227,6 +228,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             raise StopIteration
         if not self._recovers:
             self._pids.update(self._stream.worker_pids)
+        if len(self._tasks.bundles) <= 1 and len(self._last_workers) < self._num_workers:
+            self._last_workers = [WorkerHandle(pid) for pid in self._stream.worker_pids]
         try:
             for bundle in self._stream:
                 self._arrived = bundle  # at once with being taken: no call in between
@@ -244,8 +247,9 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             self._check_alive()
 
     def _end(self) -> None:
+        """By hand: what a signal's handler raises meanwhile would be lost in a finalizer."""
         if not self._persistent_workers:
-            self._stream = None
+            self._shutdown_workers()
 
     def _note(self, error: Exception) -> None:
         notes = getattr(error, "__notes__", [])
@@ -277,8 +281,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         return f"DataLoader worker (pid {error.pid}) is killed by signal: {name}. {error}"
 
     def _most_at_a_time(self, loader: Any) -> int:
-        """More than one only where it is known what happens if a sampler is ahead."""
-        if not self._in_order or self._timeout or not self._is_known:
+        """More than one only where it is known what happens if a sampler is ahead, or a batch waits for others."""
+        if not self._in_order or self._timeout or not self._is_known or loader._has_links:
             return 1
         is_iterable = self._dataset_kind == _DatasetKind.Iterable
         return most_at_a_time(None if is_iterable else len(self._index_sampler), self._num_workers)
@@ -315,8 +319,11 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         )
 
     def _shutdown_workers(self) -> None:
-        stream, self._stream = self._stream, None
+        stream = self._stream
         if stream is not None:
+            if pids := stream.worker_pids:
+                self._last_workers = [WorkerHandle(pid) for pid in pids]
+            self._stream = None
             stream.close()
 
 

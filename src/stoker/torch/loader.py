@@ -19,6 +19,7 @@ from stoker.torch.beginning import generators_of
 from stoker.torch.figures import Figures
 from stoker.torch.in_process import InProcess
 from stoker.torch.in_workers import InWorkers
+from stoker.torch.links import has_links
 from stoker.torch.progress import Progress, Snapshot
 from stoker.torch.ranks import rank_of
 from stoker.torch.sampling import state_before
@@ -228,6 +229,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
             parts += [] if length is None else [f"len={length}"]
         workers = f"num_workers={self.num_workers}" if self.workers is None else f"workers={self.workers!r}"
         return f"DataLoader({', '.join(parts)}, epoch={self._epoch}, {workers})"
+
+    @functools.cached_property
+    def _has_links(self) -> bool:
+        return has_links(self.dataset, self.collate_fn, self.worker_init_fn)
 
     def _unbegun(self) -> Progress:
         """Where it is before the first loop, which is as it would be if it began now."""

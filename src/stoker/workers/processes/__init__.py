@@ -33,7 +33,7 @@ def prepare(start: str, job: Job, environments: Sequence[Mapping[str, str]]) -> 
 def _forked(job: Job, transport: SlotTransport, store: int) -> Backend:
     from stoker.workers.processes.forking import forking
 
-    return ProcessesBackend(forking(job), transport, store)
+    return ProcessesBackend(forking(job), transport, store, shares_program=True)
 
 
 class ShippedSite:

@@ -39,12 +39,18 @@ _NO_RUN = Request(ticket=-1, run=Run(0, 0, 0, 0), length=0, slot=0)
 
 
 class ProcessesBackend:
-    """Writes requests into each worker's pipe, reads answers and deaths from one."""
+    """Writes requests into each worker's pipe, reads answers and deaths from one.
 
-    def __init__(self, launcher: Launcher, transport: SlotTransport, store: int) -> None:
+    ``shares_program``: workers were forked from this process, and so have the classes of the program that it runs.
+    """
+
+    def __init__(
+        self, launcher: Launcher, transport: SlotTransport, store: int, *, shares_program: bool = False
+    ) -> None:
         self._launcher = launcher
         self._slots = transport.slots
         self._store = store
+        self._shares_program = shares_program
         with contextlib.ExitStack() as undo:
             undo.callback(launcher.close)
             self._board = Board()
@@ -75,7 +81,7 @@ class ProcessesBackend:
         kind, in_slot = Ask.RUN, len(request.left_out)
         slot = self._slots.get(request.slot)
         if request.item is not None:
-            kind, in_slot = Ask.ITEM, write_item(request, slot)
+            kind, in_slot = Ask.ITEM, write_item(request, slot, shares_program=self._shares_program)
         elif request.left_out:
             write_left_out(request.left_out, slot)
         os.write(self._requests[worker][1], pack_request(request, kind, slot.capacity, in_slot))

@@ -103,11 +103,11 @@ def read_left_out(count: int, slot: Slot) -> tuple[int, ...]:
     return tuple(array("q", slot.view().buffer[: 8 * count].tobytes()))
 
 
-def pack_item(item: Any) -> bytes:
-    """Pickled; by value where its class is of the program that is run, which workers do not import."""
+def pack_item(item: Any, *, shares_program: bool = False) -> bytes:
+    """Pickled; by value if its class is of the program that is run, unless workers are forked, and so share that."""
     try:
         packed = dumps(item)
-        return packed if _PROGRAM not in packed else _by_value(item)
+        return packed if shares_program or _PROGRAM not in packed else _by_value(item)
     except Exception as error:
         raise ShippingError(
             f"an item, a {type(item).__name__}, cannot be pickled, so it cannot be sent to workers: "
@@ -123,10 +123,10 @@ def _by_value(item: Any) -> bytes:
     return packed
 
 
-def write_item(request: Request, slot: Slot) -> int:
+def write_item(request: Request, slot: Slot, *, shares_program: bool) -> int:
     """With what is left out. Gives the length of both."""
     told = array("q", [*request.left_out, len(request.left_out)]).tobytes()
-    return _append(slot, 0, pack_item(request.item) + told)
+    return _append(slot, 0, pack_item(request.item, shares_program=shares_program) + told)
 
 
 def read_item(request: Request, nbytes: int, slot: Slot) -> Request:
