@@ -250,11 +250,11 @@ def check_packed(pack: Any, dataset: Any, plan: Plan, collate: Any, rotation: An
     if isinstance(plan.order, BucketOrder):
         raise ValueError("order=Buckets(...) with pack=: rows of one length need no batches of like samples; pass one")
     if isinstance(plan.order, Mixture):
-        _check_packed_mixture(plan.order, dataset.tag)
+        _check_packed_mixture(plan.order, dataset.tag, pack)
     check_packed_shard(plan.shard, plan.even_shards)
 
 
-def _check_packed_mixture(mixture: Mixture, tag: str | None) -> None:
+def _check_packed_mixture(mixture: Mixture, tag: str | None, pack: Pack) -> None:
     if len(mixture.recipe.schedule) > 1:
         step = mixture.recipe.schedule[1][0]
         raise ValueError(
@@ -262,10 +262,10 @@ def _check_packed_mixture(mixture: Mixture, tag: str | None) -> None:
             f"came before it depends on their lengths. Pass the weights of step 0, and call loader.set_weights(...) "
             f"when it is time"
         )
-    if tag is not None:
+    if tag is not None and tag not in pack.names:
         raise ValueError(
-            f"Mix(..., tag={tag!r}) with pack=: a row has samples of several sources. Give each sample a sequence as "
-            f"long as its tokens that holds the number of its source, and name it in Pack(..., keys=...)"
+            f"Mix(..., tag={tag!r}) with pack=: a row has samples of several sources. Let samples be dicts, and pass "
+            f"Pack(..., keys=(..., {tag!r})), so that each token has the number of its source"
         )
 
 

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from itertools import islice
 
+import numpy as np
 import pytest
 
 import stoker
@@ -254,9 +255,22 @@ def test_a_schedule_is_refused():
         make([(0, ONLY_WEB), (10, ONLY_CODE)])
 
 
-def test_a_tag_is_refused():
+def test_a_tag_that_is_no_key_is_refused():
     with pytest.raises(ValueError, match=r"tag='source'\) with pack="):
         make(tag="source")
+
+
+def test_each_token_has_the_number_of_its_source():
+    web = [{"tokens": np.full(size, 7)} for size in range(12)]
+    code = [{"tokens": np.full(size, 9)} for size in range(5)]
+    mix = Mix({"web": web, "code": code}, {"web": 2, "code": 1}, ends="all", tag="source")
+    pack = stoker.Pack(16, keys=("tokens", "source"), pad={"source": -1}, window=4)
+    for workers in (0, 2):
+        with stoker.Loader(mix, 4, shuffle=True, pack=pack, workers=workers) as loader:
+            for batch in loader:
+                expected = np.where(batch["tokens"] == 7, 0, np.where(batch["tokens"] == 9, 1, -1))
+                assert (batch["source"] == expected).all()
+                assert ((batch["source"] == -1) == (batch["segment_ids"] == 0)).all()
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])

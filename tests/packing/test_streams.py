@@ -168,3 +168,15 @@ def test_rows_of_2048_use_97_percent_of_log_normal_lengths_over_an_epoch():
     used = sum(int((batch["segment_ids"] > 0).sum()) for batch in batches)
     assert used == sum(map(len, data))
     assert used >= 0.97 * sum(batch["tokens"].size for batch in batches)
+
+
+@pytest.mark.parametrize("as_tensors", [False, True])
+def test_a_number_is_repeated_for_each_token_of_its_sample(as_tensors):
+    torch = pytest.importorskip("torch")
+    make = torch.arange if as_tensors else np.arange
+    samples = [{"tokens": make(size), "label": label} for size, label in [(3, 5), (0, 6), (7, 8), (2, 9)]]
+    with stoker.Loader(samples, 4, pack=stoker.Pack(5, keys=("tokens", "label"))) as loader:
+        (batch,) = loader
+    assert batch["label"].tolist() == [[5, 5, 5, 8, 8], [8, 8, 8, 8, 8], [9, 9, 0, 0, 0]]
+    assert batch["segment_ids"].tolist() == [[1, 1, 1, 2, 2], [1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]
+    assert isinstance(batch["label"], torch.Tensor) == as_tensors

@@ -34,7 +34,8 @@ class Pack:
     Args:
         length: The number of tokens in a row.
         keys: The names of the sequences in samples that are dicts, such as ``"input_ids"`` or ``("input_ids",
-            "labels")``: all of a sample have the same length. Other keys are left out. None: each sample is a sequence.
+            "labels")``: all of a sample have the same length. A number, such as a label or the ``tag`` of a ``Mix``,
+            is repeated for each token. Other keys are left out. None: each sample is a sequence.
         long: What to do with a sequence that is longer than a row. "split": cut it into pieces of ``length`` and a
             rest, each a segment of its own, whose positions begin at 0. "truncate": keep its beginning. "drop": leave
             it out.
@@ -94,19 +95,24 @@ class Pack:
             CollateError: They are not what can be packed.
         """
         values = self._values(samples, indices)
-        found = {name: _sequences(some, self._path(name), indices) for name, some in values}
+        numbers = {name: some for name, some in values.items() if self.keys is not None and _are_numbers(some)}
+        if len(numbers) == len(values):  # which have no length: the first one is refused
+            numbers = {}
+        found = {name: _sequences(values[name], self._path(name), indices) for name in values if name not in numbers}
         lengths = self._lengths({name: arrays for name, (arrays, _) in found.items()}, indices)
+        as_tensors = any(tensor for _, tensor in found.values())
+        found |= {name: _repeated(some, lengths, as_tensors) for name, some in numbers.items()}
         layout = lay_out(lengths, self.length, self.long)
         columns: dict[str, Column] = {}
-        for name, (arrays, tensor) in found.items():
-            columns[name] = self._tokens(name, arrays, tensor, layout, indices)
-        kind = "int32" if any(tensor for _, tensor in found.values()) else ""
+        for name in values:
+            columns[name] = self._tokens(name, *found[name], layout, indices)
+        kind = "int32" if as_tensors else ""
         return {**columns, _SEGMENTS: SegmentIds(layout, kind), _POSITIONS: PositionIds(layout, kind)}, layout.count
 
-    def _values(self, samples: Sequence[Any], indices: Sequence[int]) -> Iterable[tuple[str, list[Any]]]:
+    def _values(self, samples: Sequence[Any], indices: Sequence[int]) -> dict[str, list[Any]]:
         """The sequences of all samples, by name."""
         if self.keys is not None:
-            return [(key, _of_key(samples, key, indices)) for key in self.keys]
+            return {key: _of_key(samples, key, indices) for key in self.keys}
         bare = list(samples)
         if any(issubclass(kind, Mapping) for kind in set(map(type, bare))):
             nth = next(nth for nth, sample in enumerate(bare) if isinstance(sample, Mapping))
@@ -115,7 +121,7 @@ class Pack:
                 f"sample {indices[nth]} is a dict with the keys {keys}: pass Pack(..., keys=...) with the names of "
                 f"those that are sequences of tokens"
             )
-        return [(_TOKENS, bare)]
+        return {_TOKENS: bare}
 
     def _lengths(self, found: dict[str, list[Array]], indices: Sequence[int]) -> Any:
         """Tokens of each sample, which are as many for each key."""
@@ -172,6 +178,18 @@ def _of_key(samples: Sequence[Any], key: str, indices: Sequence[int]) -> list[An
         if key not in sample:
             raise CollateError(f"sample {index} has no key {key!r}, only {', '.join(map(repr, sample))}")
     raise CollateError(f"the samples have no values under {key!r} that can be read")
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float | np.number | np.bool_) for value in values)
+
+
+def _repeated(numbers: list[Any], lengths: Any, as_tensor: bool) -> tuple[list[Array], str]:
+    """Each of them as often as its sample has tokens, and the torch dtype if it is to be a tensor."""
+    ends = np.cumsum(lengths)
+    flat = np.repeat(np.array(numbers), lengths)
+    arrays = [flat[begin:end] for begin, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True)]
+    return arrays, flat.dtype.name if as_tensor else ""
 
 
 def _sequences(values: list[Any], path: str, indices: Sequence[int]) -> tuple[list[Array], str]:
