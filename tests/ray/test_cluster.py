@@ -48,6 +48,7 @@ def test_workers_are_spread_over_the_nodes_and_stats_name_these():
 def test_packed_workers_are_on_as_few_nodes_as_hold_them():
     """Ray by itself would fill a node to the half, and go on to the next one."""
     cpus = NODE["num_cpus"] / 2
+    until(lambda: ray.available_resources()["CPU"] == ray.cluster_resources()["CPU"], "a whole node is free")
     with Loader(Rows(3000), 5, workers=stoker.Ray(2, num_cpus=cpus, placement="pack")) as loader:
         while not all(nodes_of(loader)):
             list(loader)
