@@ -28,7 +28,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 WITH_CODE = [page for page in PAGES if CODE.search(page.read_text())]
 GUIDES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in {"api", "cli", "architecture"}]
-WITHOUT_CODE_FIRST = {"doctor", "benchmarks"}  # a command of the terminal, and figures
+WITHOUT_CODE_FIRST = {"doctor", "benchmarks", "systems"}  # a command of the terminal, figures, what runs where
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
