@@ -126,17 +126,10 @@ def _is_python(pid: int) -> bool:
         return False
 
 
-def _suite_on_a_mac(*selected: str) -> None:
-    run = run_on("mac", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.systems.skipping", *selected)
-    assert run.returncode == 0, run.stdout[-4000:]
-    assert " passed" in run.stdout
-
-
-def test_on_a_mac_worker_processes_pass_a_part_of_the_conformance_suite():
-    _suite_on_a_mac("tests/conformance/test_errors.py", "-k", "Processes and nursery")
-
-
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3000)
 def test_on_a_mac_worker_processes_pass_the_conformance_suite():
-    _suite_on_a_mac("tests/conformance", "-k", "Processes or Auto", "--timeout=600")
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.systems.skipping"]
+    run = run_on("mac", "-m", "pytest", "-q", *plugins, "tests/conformance", "-k", "Processes or Auto", "--timeout=600")
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert " passed" in run.stdout
