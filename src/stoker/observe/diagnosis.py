@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _MOST = 0.5  # of the time: a start-up that took more than this is all that there is to tell,
 _BRIEF_S = 0.5  # if what follows is too short to tell who waits for whom
+_TOO_BRIEF_S = 0.05  # batches that were all there when training began tell nothing in so short a time
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,13 @@ def diagnose(stats: Stats) -> Diagnosis:
             remedy,
         )
     evidence = Evidence(stats)
+    if evidence.run < _TOO_BRIEF_S and stats.batches <= stats.workers * stats.setup.prefetch and evidence.wait:
+        return Diagnosis(
+            Culprit.UNKNOWN,
+            f"Too few batches to tell who waits for whom, as all may have been made ahead: {stats.batches} in "
+            f"{1000 * evidence.run:.2g} ms.",
+            wait=evidence.wait,
+        )
     finding = next(found for rule in RULES if (found := rule(evidence)) is not None)
     rest = [finding.cause, *([finding.remedy] if finding.remedy else []), *_never_used(evidence)]
     start_up = f" Start-up took {stats.starting:.2g} s more." if stats.starting > SMALL_SHARE * stats.elapsed else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from stoker.observe.what_if import Arrangement, Pace, wait_share
 
 if TYPE_CHECKING:
+    from stoker.observe.distribution import Distribution
     from stoker.observe.stats import Stats
 
 SMALL_SHARE = 0.05  # of the time: less waiting than this is not worth a remedy
@@ -24,12 +25,14 @@ class Tail(NamedTuple):
     """Units of work that took much longer than others.
 
     Attributes:
-        units: How many there were.
         excess: Seconds that they took beyond the median, together.
+        units: How many there were.
+        station: At which they took so long: "fetch" or "write".
     """
 
-    units: int
     excess: float
+    units: int
+    station: str
 
 
 class Evidence:
@@ -136,13 +139,16 @@ class Evidence:
 
     @cached_property
     def tail(self) -> Tail:
-        making = self.stations["fetch"].spent
-        longer = max(_MUCH_LONGER * making.p50, _NOTICEABLE_S)
+        return max(self._tail_at("write"), self._tail_at("fetch"))
+
+    def _tail_at(self, station: str) -> Tail:
+        making = self.stations[station].spent
+        longer = _long(making)
         slow = [(upper, count) for upper, count in making.counts if upper > longer]
         units = sum(count for _, count in slow)
         if units > _FEW * making.count:
-            return Tail(0, 0.0)
-        return Tail(units, sum((upper - making.p50) * count for upper, count in slow))
+            return Tail(0.0, 0, station)
+        return Tail(sum((upper - making.p50) * count for upper, count in slow), units, station)
 
     @property
     def is_of_start(self) -> bool:
@@ -152,10 +158,8 @@ class Evidence:
 
     @property
     def is_quick_enough(self) -> bool:
-        """Whether workers make batches, on average, as quickly as the consumer takes them."""
-        pace = self._pace
-        making = (pace.fetch.mean + pace.write.mean) / max(self.stats.workers, 1)
-        return making < pace.batches * (pace.step.mean + pace.own)
+        """Whether workers make batches, on average, as quickly as the consumer could take them."""
+        return self._pace.making / max(self.stats.workers, 1) < self._pace.taking
 
     # What if
 
@@ -180,12 +184,10 @@ class Evidence:
 
     def workers_needed(self) -> int | None:
         """The smallest number of workers with which the consumer would hardly wait; None: none is enough, or known."""
-        pace = self._pace
-        taking = pace.batches * (pace.step.mean + pace.own)
-        making = pace.fetch.mean + pace.write.mean
+        making, taking = self._pace.making, self._pace.taking
         if not self.is_modelled or not taking or making / taking > MANY_WORKERS:
             return None
-        first, at_best = max(ceil(making / taking), 1), pace.own / (pace.step.mean + pace.own)
+        first, at_best = max(ceil(making / taking), 1), 1 - self._pace.batches * self._pace.step.mean / taking
         for workers in range(first, min(first + 4, MANY_WORKERS + 1)):
             if self._with(Arrangement(workers, self.setup.prefetch, self.setup.in_order)) < at_best + SMALL_SHARE:
                 return workers
@@ -202,13 +204,21 @@ class Evidence:
         own, consumer_cpu = self.own, self.processors.consumer_cpu
         if not self.stats.workers:  # what it makes itself, workers would make instead
             own, consumer_cpu = spent["move"].total, max(consumer_cpu - self.stats.cpu, 0.0)
-        fetch = spent["fetch"]
+        if self.tail.units and self.is_of_start:
+            spent[self.tail.station] = spent[self.tail.station].cut(_long(spent[self.tail.station]))
         return Pace(
-            fetch.cut(max(_MUCH_LONGER * fetch.p50, _NOTICEABLE_S)) if self.tail.units and self.is_of_start else fetch,
+            spent["fetch"],
             spent["write"],
             spent["step"],
             batches / units,
             own / batches,
             self.computing,
             min(consumer_cpu / self.run, 1.0),
+            spent["move"].mean if self.setup.on_device else 0.0,
+            self.setup.on_device,
         )
+
+
+def _long(durations: Distribution) -> float:
+    """A batch that took longer than so many seconds is a slow one."""
+    return max(_MUCH_LONGER * durations.p50, _NOTICEABLE_S)

@@ -58,7 +58,8 @@ def _fed(e: Evidence) -> Finding | None:
 
 
 def _moving(e: Evidence) -> Finding | None:
-    if e.share_of_wait("move") < _MOST:
+    """Where workers need longer for the next batch, it holds nobody up, though each wait ends with it."""
+    if e.share_of_wait("move") < _MOST or not e.is_quick_enough:
         return None
     share = percent(min(e.share_of_wait("move"), 1.0))
     if e.setup.on_device:
@@ -108,8 +109,10 @@ def _travelling(e: Evidence) -> Finding | None:
 
 
 def _cold(e: Evidence) -> Finding | None:
+    """The cache lacks many samples; or few, as these are later epochs, but their batches are the slow ones."""
     lacking = e.stats.calls / max(e.stats.samples, 1)
-    if not e.setup.has_cache or lacking < _NOT_FOUND or e.share_of_workers("fetch") < _MOST:
+    is_cold = lacking >= _NOT_FOUND or (e.tail.units > 0 and all(one.calls for one in e.stats.slowest))
+    if not e.setup.has_cache or not is_cold or e.share_of_workers("fetch") < _MOST:
         return None
     return Finding(
         Culprit.COLD_CACHE,
@@ -125,7 +128,8 @@ def _slow_batches(e: Evidence) -> Finding | None:
     holds_up = excess > _MOST * e.waiting and (e.share_of_wait("ready") > _MOST or e.is_quick_enough)
     if e.is_of_start or not (excess > _MOST * e.busy or holds_up):
         return None
-    usual, slowest = e.stations["fetch"].spent, e.stats.slowest[0]
+    usual, slowest = e.stations[e.tail.station].spent, e.stats.slowest[0]
+    making = "collation" if e.tail.station == "write" else e.setup.making
     prefetch = 4 * e.setup.prefetch
     asked = (
         ("in_order=False", e.what_if(in_order=False) if e.setup.in_order else None),
@@ -138,8 +142,7 @@ def _slow_batches(e: Evidence) -> Finding | None:
         f"{_waited(e)}. {count} of {usual.count} batches took much longer than the others ({_seconds(usual.p50)}), and "
         f"held them up: the slowest {_seconds(slowest.seconds)}, at position {slowest.position} of epoch "
         f"{slowest.epoch}",
-        "; ".join(cuts)
-        or f"look at the slowest by name, in stats().slowest: {e.setup.making} has few that take so long",
+        "; ".join(cuts) or f"look at the slowest by name, in stats().slowest: {making} has few that take so long",
         "ready",
         would,
     )
@@ -148,7 +151,7 @@ def _slow_batches(e: Evidence) -> Finding | None:
 def _handed_over(e: Evidence) -> Finding | None:
     """Workers had nothing to do, and yet training waited."""
     itself = e.own / max(e.waiting, 1e-9)
-    if itself > _MOST:
+    if itself > _MOST and e.is_quick_enough:
         cause = f"{percent(itself)} of that was taking over batches that were ready"
         remedy = "bigger batches would help"
     elif e.share_of_workers("idle") > _MOST:
@@ -232,9 +235,9 @@ RULES = (
     _starved,
     _fed,
     _moving,
-    _without_workers,
     _travelling,
     _cold,
+    _without_workers,
     _slow_batches,
     _handed_over,
     _threaded,
@@ -257,6 +260,9 @@ def _waited(e: Evidence) -> str:
 
 def _worked(e: Evidence, station: str) -> str:
     what = "collation" if station == "write" else e.setup.making
+    if not e.stats.workers:
+        made = f"Training made its batches itself, {percent(e.wait)} of the time"
+        return f"{made}, and {percent(e.share_of_workers(station))} of that work was {what}"
     return f"{_waited(e)}. While it waited, {percent(e.share_of_workers(station))} of worker time was {what}"
 
 
@@ -285,7 +291,7 @@ def _with_more(e: Evidence, more: int, would: tuple[WhatIf, ...], otherwise: str
 def _as_threads(e: Evidence, workers: int) -> str:
     may_be_many = "workers that hardly compute may be more than there are cores"
     if e.setup.workers_argument != "workers" or e.setup.backend == "Threads":
-        return may_be_many
+        return f"{may_be_many}, as in {_argument(e, workers)}" if workers > e.stats.workers else may_be_many
     return f"{may_be_many}, and threads will do: workers=stoker.Threads({workers})"
 
 

@@ -49,6 +49,11 @@ RUNS = {
         Culprit.LATENCY,
         ["dataset[i], which waited itself", "98 %", "workers=11", "workers=stoker.Threads(11)"],
     ),
+    "latency, in threads, and a consumer that takes no time": (
+        {"fetch": 100, "step": 0, "cpu": 0.02, "backend": "Threads", "shares_interpreter": True},
+        Culprit.LATENCY,
+        ["may be more than there are cores, as in workers=stoker.Threads(4)"],
+    ),
     "slow collate": (
         {"fetch": 1, "write": 30, "step": 5, "cpu": 1.0, "processors": busy(2)},
         Culprit.COLLATE,
@@ -120,6 +125,21 @@ RUNS = {
         Culprit.DEVICE_COPY,
         ["on its way to the device 100 %", "InFlight", "more workers would not"],
     ),
+    "a device copy that ends each wait, while workers take longer": (
+        {"fetch": 40, "step": 4, "move": 15, "on_device": 2, "cpu": 0.02},
+        Culprit.TOO_FEW_WORKERS,
+        ["dataset[i]; a third worker (workers=3) would cut the wait to about 73 %"],
+    ),
+    "to= that ends each wait, while workers take longer": (
+        {"fetch": 40, "step": 4, "move": 12, "cpu": 1.0, "processors": busy(2)},
+        Culprit.DATASET,
+        ["dataset[i]", "more workers would not help"],
+    ),
+    "a few batches that are slow to collate": (
+        {"fetch": 1, "write": one_in_twenty, "step": 20, "workers": 4},
+        Culprit.SLOW_BATCHES,
+        ["10 of 200 batches took much longer", "(2.01 ms)", "in_order=False would cut"],
+    ),
     "a device copy that is quick, and a slow dataset": (
         {"fetch": 100, "step": 10, "move": 5, "on_device": 2, "cpu": 1.0, "processors": busy(2)},
         Culprit.DATASET,
@@ -140,6 +160,16 @@ RUNS = {
         {"fetch": 40, "step": 5, "has_cache": True},
         Culprit.COLD_CACHE,
         ["the cache lacked 100 %", "the next epochs find them there"],
+    ),
+    "a cache that was cold in the first of many epochs": (
+        {"fetch": lambda k: 40 if k < 15 else 0.2, "calls": lambda k: 4 * (k < 15), "step": 3, "has_cache": True},
+        Culprit.COLD_CACHE,
+        ["the cache lacked 8 %", "the next epochs find them there"],
+    ),
+    "cold cache, no workers": (
+        {"fetch": 40, "step": 5, "has_cache": True, "workers": 0},
+        Culprit.COLD_CACHE,
+        ["made its batches itself, 89 %", "100 % of that work was dataset[i]: the cache lacked 100 %"],
     ),
     "warm cache": (
         {"fetch": 40, "step": 5, "has_cache": True, "calls": 0, "cpu": 1.0, "workers": 6},
@@ -196,6 +226,11 @@ RUNS = {
     ),
     "no workers, and a slow consumer": ({"fetch": 0.1, "step": 30, "workers": 0}, Culprit.CONSUMER, ["itself, 1 %"]),
     "no workers, slow to=": ({"fetch": 1, "step": 5, "move": 30, "workers": 0}, Culprit.CONVERSION, ["to="]),
+    "all batches were made ahead": (
+        {"fetch": 0.1, "batches": 3, "processors": busy(2, consumer_delay=1.0, workers_cpu=1.0, workers_delay=9.0)},
+        Culprit.UNKNOWN,
+        ["Too few batches to tell", ": 3 in"],
+    ),
     "start-up": (
         {"fetch": 1, "batches": 10, "starting": 900},
         Culprit.START_UP,
