@@ -130,7 +130,12 @@ class Evidence:
     @property
     def consumer_delay(self) -> float:
         """The share of its time that the consumer's thread could have run and had no core."""
-        return min((self.processors.consumer_delay or 0.0) / self.run, 1.0)
+        return min((self.processors.consumer_delay or 0.0) / self._seen, 1.0)
+
+    @property
+    def _seen(self) -> float:
+        """Seconds in which the consumer's thread was seen: also after its last batch, while the loader is open."""
+        return max(self.run, self.processors.seconds - self.stats.starting)
 
     @property
     def threads(self) -> float:
@@ -146,9 +151,13 @@ class Evidence:
         longer = _long(making)
         slow = [(upper, count) for upper, count in making.counts if upper > longer]
         units = sum(count for _, count in slow)
-        if units > _FEW * making.count:
+        if units > _FEW * self.batches_of(making.count):
             return Tail(0.0, 0, station)
         return Tail(sum((upper - making.p50) * count for upper, count in slow), units, station)
+
+    def batches_of(self, units: int) -> int:
+        """How many batches there are in so many units of work, where small ones are made and taken together."""
+        return round(units * max(self.stats.batches / max(self.stations["wait"].spent.count, 1), 1.0))
 
     @property
     def is_of_start(self) -> bool:
@@ -213,7 +222,7 @@ class Evidence:
             batches / units,
             own / batches,
             self.computing,
-            min(consumer_cpu / self.run, 1.0),
+            min(consumer_cpu / self._seen, 1.0),
             spent["move"].mean if self.setup.on_device else 0.0,
             self.setup.on_device,
         )

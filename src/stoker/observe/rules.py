@@ -11,6 +11,7 @@ from stoker.observe.evidence import MANY_WORKERS, SMALL_SHARE, Evidence
 
 _MOST = 0.5  # of the time: what took more than this is what to talk about
 _STARVED = 0.15  # of its time without a core: more than a scheduler takes from a thread on a machine that has room
+_FEW = 0.2  # of the samples: if more of them are slow, slow is what they are
 _NEARLY_ALL = 0.8  # of the cores: workers that want as many leave none to others
 _NOT_FOUND = 0.1  # of the samples: a cache that lacks more than this is cold
 _ONE_CORE = 1.2  # what threads can use of all cores together, if they do not release the interpreter lock
@@ -90,7 +91,7 @@ def _without_workers(e: Evidence) -> Finding | None:
         f"There are no workers: training made its batches itself, {percent(e.wait)} of the time, and "
         f"{percent(share)} of that work was {busiest}",
         f"{would[0].change} would cut that to about {percent(would[0].wait)}"
-        if would
+        if would and would[0].wait < e.wait - SMALL_SHARE
         else f"pass {_argument(e, needed)}",
         "write" if busiest == "collation" else "fetch",
         would,
@@ -139,13 +140,30 @@ def _slow_batches(e: Evidence) -> Finding | None:
     cuts = [f"{what.change} would cut the wait to about {percent(what.wait)}" for what in would]
     return Finding(
         Culprit.SLOW_BATCHES,
-        f"{_waited(e)}. {count} of {usual.count} batches took much longer than the others ({_seconds(usual.p50)}), and "
-        f"held them up: the slowest {_seconds(slowest.seconds)}, at position {slowest.position} of epoch "
-        f"{slowest.epoch}",
+        f"{_waited(e)}. {count} of {e.batches_of(usual.count)} batches took much longer than the others "
+        f"({_seconds(usual.p50)}), and held them up: the slowest {_seconds(slowest.seconds)}, at position "
+        f"{slowest.position} of epoch {slowest.epoch}{_slowest_sample(e)}",
         "; ".join(cuts) or f"look at the slowest by name, in stats().slowest: {making} has few that take so long",
-        "ready",
+        e.tail.station,
         would,
     )
+
+
+def _slow_samples(e: Evidence) -> Finding | None:
+    """So many batches have a sample that takes much longer than the others that no batch stands out."""
+    slow = e.stats.slow_samples
+    share = (slow.excess - e.delay) / e.busy
+    if not slow.count or share < _MOST or slow.count > _FEW * e.stats.samples:
+        return None
+    found = _working(e)
+    one = slow.slowest[0]
+    cause = (
+        f"{_worked(e, 'fetch')}, and {percent(share)} of that was {slow.count} of {e.stats.samples} samples that took "
+        f"much longer than the others: the slowest, sample {one.index}, {_seconds(one.seconds)}"
+    )
+    look = "look at the slowest by name, in stats().slow_samples"
+    remedy = f"{look}; {found.remedy}" if found.remedy else look
+    return Finding(Culprit.SLOW_SAMPLES, cause, remedy, "fetch", found.what_if)
 
 
 def _handed_over(e: Evidence) -> Finding | None:
@@ -239,6 +257,7 @@ RULES = (
     _cold,
     _without_workers,
     _slow_batches,
+    _slow_samples,
     _handed_over,
     _threaded,
     _locked,
@@ -293,6 +312,14 @@ def _as_threads(e: Evidence, workers: int) -> str:
     if e.setup.workers_argument != "workers" or e.setup.backend == "Threads":
         return f"{may_be_many}, as in {_argument(e, workers)}" if workers > e.stats.workers else may_be_many
     return f"{may_be_many}, and threads will do: workers=stoker.Threads({workers})"
+
+
+def _slowest_sample(e: Evidence) -> str:
+    """If samples like this one explain what slow batches take."""
+    slow = e.stats.slow_samples
+    if slow.excess < _MOST * e.tail.excess or not slow.slowest:
+        return ""
+    return f"; sample {slow.slowest[0].index} alone took {_seconds(slow.slowest[0].seconds)}"
 
 
 def _seconds(seconds: float) -> str:

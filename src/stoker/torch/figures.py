@@ -37,10 +37,11 @@ class Figures:
 
     def adapt(self, stats: Stats) -> Stats:
         """The stream's figures as the loader's. From any thread."""
-        own = replace(stats.setup, making="dataset[i] and collate_fn", prefetch_argument="prefetch_factor")
+        own = replace(stats.setup, making="dataset[i] and collate_fn", prefetch_argument="prefetch_factor", pulls=False)
         if own.is_here:
             own = replace(own, workers_argument="num_workers")
-        return replace(stats, setup=own, batches=self.batches, samples=self.batches * (self._batch_size or 0))
+        samples = self.batches * (self._batch_size or 0)
+        return replace(stats, setup=own, batches=self.batches, samples=samples, calls=samples)
 
     def stats(self) -> Stats:
         if self._observed is None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker import Culprit, diagnose
+from stoker import Culprit, SlowSample, SlowSampleStats, diagnose
 from stoker.observe import Meter, Processors
 from tests.unit.observe.played import played
 
@@ -224,6 +224,11 @@ RUNS = {
         Culprit.NO_WORKERS,
         ["made its batches itself, 75 %", "dataset[i]", "workers=4 would cut that to about 0 %"],
     ),
+    "no workers, and a consumer that takes no time": (
+        {"fetch": 30, "step": 0, "workers": 0, "batches": 5, "processors": busy(2)},
+        Culprit.NO_WORKERS,
+        ["; pass workers=2"],
+    ),
     "no workers, and a slow consumer": ({"fetch": 0.1, "step": 30, "workers": 0}, Culprit.CONSUMER, ["itself, 1 %"]),
     "no workers, slow to=": ({"fetch": 1, "step": 5, "move": 30, "workers": 0}, Culprit.CONVERSION, ["to="]),
     "all batches were made ahead": (
@@ -275,6 +280,39 @@ def test_arguments_are_told_by_the_names_that_the_front_has():
 def test_a_model_that_does_not_give_what_was_measured_is_not_told():
     found = diagnose(played(fetch=40, step=15, handover=200, cpu=1.0))
     assert found.what_if == ()
+
+
+def test_batches_that_are_made_together_are_counted_one_by_one():
+    bundles = played(fetch=lambda k: 300 if k % 4 == 2 else 1, step=20, batches=60, workers=4)
+    found = diagnose(replace(bundles, batches=4 * bundles.batches))
+    assert found.culprit == Culprit.SLOW_BATCHES, found.sentence
+    assert "15 of 240 batches took much longer" in found.sentence
+    assert diagnose(bundles).culprit != Culprit.SLOW_BATCHES
+
+
+def test_slow_samples_are_named_where_most_batches_have_one():
+    stats = played(fetch=lambda k: (1, 200, 200, 400)[k % 4], step=20)
+    slow = SlowSampleStats(200, 39.0, (SlowSample(index=17, seconds=0.2),))
+    found = diagnose(replace(stats, samples=12800, slow_samples=slow))
+    assert found.culprit == Culprit.SLOW_SAMPLES, found.sentence
+    assert "200 of 12800 samples that took much longer than the others: the slowest, sample 17, 20" in found.sentence
+    assert "workers=" in found.remedy
+    many = replace(stats, samples=800, slow_samples=slow)  # then slow is what samples are
+    assert diagnose(many).culprit == Culprit.LATENCY
+
+
+def test_the_sample_that_makes_a_batch_slow_is_named():
+    stats = played(fetch=one_in_twenty, step=20, workers=4)
+    slow = SlowSampleStats(10, 3.9, (SlowSample(index=761, seconds=0.39),))
+    assert "; sample 761 alone took 390 ms" in diagnose(replace(stats, slow_samples=slow)).sentence
+
+
+def test_what_the_consumer_does_after_its_last_batch_is_not_held_against_workers():
+    starving = {"fetch": 20, "step": 20, "cpu": 0.9}
+    waits = {"consumer_delay": 1.5, "workers_cpu": 4.0, "workers_delay": 4.0}
+    assert diagnose(played(**starving, processors=busy(2, **waits))).culprit == Culprit.STARVED_CONSUMER
+    later = diagnose(played(**starving, processors=busy(2, **waits, seconds=60.0)))
+    assert later.culprit == Culprit.CONSUMER, later.sentence
 
 
 def test_workers_on_other_machines_are_not_held_against_the_cores_of_this_one():
