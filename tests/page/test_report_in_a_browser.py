@@ -158,6 +158,12 @@ def test_a_rank_that_lags_is_named(tab, tmp_path):
     assert buttons[1].startswith("rank 1 of 3")
 
 
+def test_loaders_that_are_no_ranks_do_not_lag(tab, tmp_path):
+    write_report(tmp_path / "report.html", [snapshot(key="1-0", step=25), snapshot(key="2-0", **WAITING)])
+    tab.open(tmp_path / "report.html")
+    assert ["lags" in text for text in tab.page.locator(".consumer").all_inner_texts()] == [False, False]
+
+
 def test_consumers_are_chosen_by_keyboard_and_the_focus_is_seen(tab, tmp_path):
     write_report(tmp_path / "report.html", [snapshot(key=f"{rank}-0", shard=(rank, 2)) for rank in range(2)])
     tab.open(tmp_path / "report.html")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from stoker.observe.culprits import Culprit, WhatIf
 from stoker.observe.evidence import SMALL_SHARE, Evidence
-from stoker.observe.rules import RULES
+from stoker.observe.rules import RULES, percent
+from stoker.workers.options import usable_cores
 
 if TYPE_CHECKING:
     from stoker.observe.stats import Stats
@@ -45,7 +46,7 @@ def diagnose(stats: Stats) -> Diagnosis:
     if not stats.batches or not stats.elapsed:
         return Diagnosis(Culprit.UNKNOWN, "Nothing was delivered yet.")
     if not stats.stations or not stats.stations["wait"].spent.count:
-        return Diagnosis(Culprit.UNKNOWN, "Nothing was measured: observe=False.")
+        return _without_stations(stats)
     if stats.workers and stats.starting > _MOST * stats.elapsed and stats.elapsed - stats.starting < _BRIEF_S:
         remedy = "warm_up() starts the workers earlier"
         return Diagnosis(
@@ -67,6 +68,18 @@ def diagnose(stats: Stats) -> Diagnosis:
     start_up = f" Start-up took {stats.starting:.2g} s more." if stats.starting > SMALL_SHARE * stats.elapsed else ""
     sentence = f"{'; '.join(rest)}.{start_up}"
     return Diagnosis(finding.culprit, sentence, finding.remedy, finding.station, evidence.wait, finding.what_if)
+
+
+def _without_stations(stats: Stats) -> Diagnosis:
+    """All that is known is how long the consumer made batches itself, or not even that."""
+    if stats.workers or not stats.waiting:
+        return Diagnosis(Culprit.UNKNOWN, "Nothing was measured: observe=False.")
+    wait = min(stats.waiting / stats.elapsed, 1.0)
+    alone = f"made its batches itself, {percent(wait)} of the time"
+    if wait < SMALL_SHARE:
+        return Diagnosis(Culprit.CONSUMER, f"Training {alone}.", wait=wait)
+    remedy = f"pass {stats.setup.workers_argument}={min(usable_cores(), 4)}"
+    return Diagnosis(Culprit.NO_WORKERS, f"There are no workers: training {alone}; {remedy}.", remedy, wait=wait)
 
 
 def _never_used(e: Evidence) -> list[str]:

@@ -39,7 +39,7 @@ def as_text(stats: Stats) -> str:
 def as_renderable(stats: Stats) -> RenderableType:
     """The report for a console of rich's."""
     parts: list[RenderableType] = [Text(stats.diagnosis, style="bold")]
-    if stats.batches and stats.stations["wait"].spent.count:
+    if stats.batches and stats.stations and stats.stations["wait"].spent.count:
         parts += [_stations(stats), _workers(stats)]
     if stats.batches:
         parts.append(Padding(Text(_counts(stats)), (0, 1)))
@@ -70,7 +70,7 @@ def _workers(stats: Stats) -> RenderableType:
 
 
 def _counts(stats: Stats) -> str:
-    a_slot = stats.nbytes / max(stats.stations["write"].spent.count, 1)
+    a_slot = stats.nbytes / max(stats.stations["write"].spent.count if stats.stations else 0, 1)
     figures = [
         f"{stats.batches:,} batches and {stats.samples:,} samples in {_seconds(stats.elapsed)}",
         f"{_rate(stats.batches / max(stats.elapsed, 1e-9))} batches/s and {stats.samples_per_second:,.0f} samples/s",
