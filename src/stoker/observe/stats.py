@@ -68,7 +68,7 @@ class Stats:
             while the consumer waited. See ``Station``.
         slowest: The batches that took longest to make.
         slow_samples: Samples that took much longer than others of their batch, where ``dataset[i]`` is called for one
-            at a time and takes longer than 20 µs, and there is no store.
+            at a time and takes longer than 50 µs, and there is no store.
         slots_made: The most slots that there were at any time.
         setup: How the loader was told to work.
         processors: What the operating system says of cores, and of who waited for one.

@@ -265,8 +265,9 @@ class Indexed:
     def _timed(self, left: Iterator[int], indices: Sequence[int]) -> list[Any]:
         """The samples that are ``left`` of these, which are all of them."""
         samples, times = [], [perf_counter_ns()]
+        get = functools.partial(operator.getitem, self._dataset) if self._call is None else self._get
         for index in left:
-            samples.append(self._get(index))
+            samples.append(get(index))
             times.append(perf_counter_ns())
         self.slow = SlowSamples.among(indices, times)
         return samples
