@@ -38,10 +38,10 @@ def test_it_serves_the_loaders_of_other_processes_until_ctrl_c():
 
 
 def test_json_is_what_there_is_to_see_once():
-    assert json.loads(run("watch", "--json").stdout) == []
+    assert json.loads(run("watch", "--json").stdout) == {"loaders": []}
     with stoker.Loader(np.arange(8), 2, watch=True) as loader:
         list(loader)
-        (told,) = json.loads(run("watch", "--json").stdout)
+        (told,) = json.loads(run("watch", "--json").stdout)["loaders"]
     assert told["title"] == "Loader(ndarray, batch_size=2, shuffle=False)"
 
 

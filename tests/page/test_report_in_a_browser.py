@@ -94,6 +94,35 @@ def test_a_report_of_a_loader_that_has_done_nothing_says_so(tab, tmp_path):
     assert not tab.page.locator("#timeline-section").is_visible()
 
 
+def test_what_was_not_measured_is_not_told_as_nothing(tab, tmp_path):
+    import numpy as np
+
+    import stoker
+
+    with stoker.Loader(np.arange(40), 4, workers=stoker.Threads(2), observe=False) as loader:
+        list(loader)
+        loader.report(tmp_path / "report.html")
+    tab.open(tmp_path / "report.html")
+    assert tab.text("h1") == "Nothing was measured: observe=False."
+    assert (tab.figure("batches"), tab.figure("waited")) == ("10", "–")
+    assert "cache" not in tab.text('.station[data-station="fetch"]').replace("or come out of a cache", "")
+    assert "%" not in tab.text(".flow")
+    assert not tab.page.locator("#workers-section").is_visible()
+
+
+def test_slow_samples_are_named_and_the_station_that_they_are_slow_at_is_marked(tab, tmp_path):
+    import stoker
+    from tests.observe.slowness import Sleeping
+
+    with stoker.Loader(Sleeping(1600, every=100, longer=0.05), 64, workers=stoker.Threads(2)) as loader:
+        list(loader)
+        loader.report(tmp_path / "report.html")
+    tab.open(tmp_path / "report.html")
+    assert tab.marked() == [("fetch", "▲ Bottleneck")]
+    assert "slow samples" in tab.text("#facts")
+    assert "50 (" in tab.text("#facts")
+
+
 def test_the_theme_is_the_systems_until_it_is_chosen(tab, report):
     def ground() -> str:
         return tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -127,6 +156,12 @@ def test_a_rank_that_lags_is_named(tab, tmp_path):
     buttons = tab.page.locator(".consumer").all_inner_texts()
     assert ["lags" in text for text in buttons] == [False, True, False]
     assert buttons[1].startswith("rank 1 of 3")
+
+
+def test_loaders_that_are_no_ranks_do_not_lag(tab, tmp_path):
+    write_report(tmp_path / "report.html", [snapshot(key="1-0", step=25), snapshot(key="2-0", **WAITING)])
+    tab.open(tmp_path / "report.html")
+    assert ["lags" in text for text in tab.page.locator(".consumer").all_inner_texts()] == [False, False]
 
 
 def test_consumers_are_chosen_by_keyboard_and_the_focus_is_seen(tab, tmp_path):

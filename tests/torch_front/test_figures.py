@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import re
 import time
 
 import torch
@@ -36,6 +37,19 @@ def test_the_sentence_names_torchs_arguments(capsys):
     assert " station " in capsys.readouterr().out
 
 
+def test_without_workers_it_says_how_long_training_made_its_batches_itself():
+    loader = DataLoader(Sleepy(), batch_size=2)
+    assert loader.stats().diagnosis == "Nothing was delivered yet."
+    for _ in loader:
+        pass
+    stats = loader.stats()
+    assert (stats.workers, stats.batches, stats.samples) == (0, 20, 40)
+    assert re.match(
+        r"There are no workers: training made its batches itself, \d+ % of the time; pass num_w", stats.diagnosis
+    )
+    assert "20 batches and 40 samples" in stats.to_text()
+
+
 def test_figures_do_not_keep_workers_of_a_loop_that_was_broken_off():
     loader = DataLoader(Sleepy(), batch_size=2, num_workers=2)
     iterator = iter(loader)
@@ -58,10 +72,3 @@ def test_small_batches_are_counted_one_by_one_and_epoch_after_epoch():
     assert "1,000 batches" in loader.stats().to_text()
     loader._iterator._shutdown_workers()
     assert loader.stats().batches == 1000
-
-
-def test_without_workers_nothing_is_measured():
-    loader = DataLoader(Sleepy(), batch_size=20)
-    list(loader)
-    assert loader.stats().batches == 0
-    loader.report()

@@ -50,7 +50,7 @@ def _print_once() -> int:
             found += asked(entry)
         except (OSError, HTTPException, ValueError) as error:
             print(f"stoker watch: process {entry.pid} does not answer: {error}", file=sys.stderr)
-    print(json.dumps(found))
+    print(json.dumps({"loaders": found}))
     return 0
 
 

@@ -14,6 +14,7 @@ from stoker.observe.processors import Processors
 from stoker.observe.ranks import compare_ranks
 from stoker.observe.recording import SlowBatch, Station
 from stoker.observe.setup import Setup
+from stoker.observe.slow_samples import SlowSample, SlowSampleStats
 from stoker.observe.stats import Stats, WorkerStats
 from stoker.observe.trace import Trace, Traced
 from stoker.observe.trace_files import merge_traces
@@ -33,6 +34,8 @@ __all__ = [
     "Reference",
     "Setup",
     "SlowBatch",
+    "SlowSample",
+    "SlowSampleStats",
     "Station",
     "Stats",
     "Trace",

@@ -52,7 +52,12 @@ class CoreUse:
     @property
     def consumer_delay(self) -> float:
         """The share of its time that the consumer's thread could have run and had no core."""
-        return min((self._processors.consumer_delay or 0.0) / self._run, 1.0)
+        return min((self._processors.consumer_delay or 0.0) / self.seen, 1.0)
+
+    @property
+    def seen(self) -> float:
+        """Seconds in which the consumer's thread was seen: also after its last batch, while the loader is open."""
+        return max(self._run, self._processors.seconds - self._stats.starting)
 
     @property
     def threads(self) -> float:

@@ -20,6 +20,7 @@ class Culprit(StrEnum):
     COLD_CACHE = "cold cache"
     COLLATE = "collate"
     SLOW_BATCHES = "slow batches"
+    SLOW_SAMPLES = "slow samples"
     DEVICE_COPY = "device copy"
     CONVERSION = "conversion"
     TRANSFER = "transfer"

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from stoker.observe.culprits import Culprit, WhatIf
 from stoker.observe.evidence import Evidence
 from stoker.observe.forecast import SMALL_SHARE
-from stoker.observe.rules import RULES
+from stoker.observe.rules import RULES, percent
+from stoker.workers.options import usable_cores
 
 if TYPE_CHECKING:
     from stoker.observe.stats import Stats
 
 _MOST = 0.5  # of the time: a start-up that took more than this is all that there is to tell,
 _BRIEF_S = 0.5  # if what follows is too short to tell who waits for whom
+_TOO_BRIEF_S = 0.05  # batches that were all there when training began tell nothing in so short a time
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def diagnose(stats: Stats) -> Diagnosis:
     if not stats.batches or not stats.elapsed:
         return Diagnosis(Culprit.UNKNOWN, "Nothing was delivered yet.")
     if not stats.stations or not stats.stations["wait"].spent.count:
-        return Diagnosis(Culprit.UNKNOWN, "Nothing was measured: observe=False.")
+        return _without_stations(stats)
     if stats.workers and stats.starting > _MOST * stats.elapsed and stats.elapsed - stats.starting < _BRIEF_S:
         remedy = "warm_up() starts the workers earlier"
         return Diagnosis(
@@ -55,11 +57,30 @@ def diagnose(stats: Stats) -> Diagnosis:
             remedy,
         )
     evidence = Evidence(stats)
+    if evidence.run < _TOO_BRIEF_S and stats.batches <= stats.workers * stats.setup.prefetch and evidence.wait:
+        return Diagnosis(
+            Culprit.UNKNOWN,
+            f"Too few batches to tell who waits for whom, as all may have been made ahead: {stats.batches} in "
+            f"{1000 * evidence.run:.2g} ms.",
+            wait=evidence.wait,
+        )
     finding = next(found for rule in RULES if (found := rule(evidence)) is not None)
     rest = [finding.cause, *([finding.remedy] if finding.remedy else []), *_never_used(evidence)]
     start_up = f" Start-up took {stats.starting:.2g} s more." if stats.starting > SMALL_SHARE * stats.elapsed else ""
     sentence = f"{'; '.join(rest)}.{start_up}"
     return Diagnosis(finding.culprit, sentence, finding.remedy, finding.station, evidence.wait, finding.what_if)
+
+
+def _without_stations(stats: Stats) -> Diagnosis:
+    """All that is known is how long the consumer made batches itself, or not even that."""
+    if stats.workers or not stats.waiting:
+        return Diagnosis(Culprit.UNKNOWN, "Nothing was measured: observe=False.")
+    wait = min(stats.waiting / stats.elapsed, 1.0)
+    alone = f"made its batches itself, {percent(wait)} of the time"
+    if wait < SMALL_SHARE:
+        return Diagnosis(Culprit.CONSUMER, f"Training {alone}.", wait=wait)
+    remedy = f"pass {stats.setup.workers_argument}={min(usable_cores(), 4)}"
+    return Diagnosis(Culprit.NO_WORKERS, f"There are no workers: training {alone}; {remedy}.", remedy, wait=wait)
 
 
 def _never_used(e: Evidence) -> list[str]:

@@ -10,6 +10,7 @@ from stoker.observe.forecast import SMALL_SHARE, Forecast
 from stoker.observe.what_if import Arrangement, Durations
 
 if TYPE_CHECKING:
+    from stoker.observe.distribution import Distribution
     from stoker.observe.stats import Stats
 
 _MUCH_LONGER = 4.0  # times the median: a batch that took that long is a slow one
@@ -21,12 +22,14 @@ class Tail(NamedTuple):
     """Units of work that took much longer than others.
 
     Attributes:
-        units: How many there were.
         excess: Seconds that they took beyond the median, together.
+        units: How many there were.
+        station: At which they took so long: "fetch" or "write".
     """
 
-    units: int
     excess: float
+    units: int
+    station: str
 
 
 class Evidence:
@@ -96,13 +99,20 @@ class Evidence:
 
     @cached_property
     def tail(self) -> Tail:
-        making = self.stations["fetch"].spent
-        longer = max(_MUCH_LONGER * making.p50, _NOTICEABLE_S)
+        return max(self._tail_at("write"), self._tail_at("fetch"))
+
+    def _tail_at(self, station: str) -> Tail:
+        making = self.stations[station].spent
+        longer = _long(making)
         slow = [(upper, count) for upper, count in making.counts if upper > longer]
         units = sum(count for _, count in slow)
-        if units > _FEW * making.count:
-            return Tail(0, 0.0)
-        return Tail(units, sum((upper - making.p50) * count for upper, count in slow))
+        if units > _FEW * self.batches_of(making.count):
+            return Tail(0.0, 0, station)
+        return Tail(sum((upper - making.p50) * count for upper, count in slow), units, station)
+
+    def batches_of(self, units: int) -> int:
+        """How many batches there are in so many units of work, where small ones are made and taken together."""
+        return round(units * max(self.stats.batches / max(self.stations["wait"].spent.count, 1), 1.0))
 
     @property
     def is_of_start(self) -> bool:
@@ -126,13 +136,21 @@ class Evidence:
         own, consumer_cpu = self.own, self.stats.processors.consumer_cpu
         if not self.stats.workers:  # what it makes itself, workers would make instead
             own, consumer_cpu = spent["move"].total, max(consumer_cpu - self.stats.cpu, 0.0)
-        fetch = spent["fetch"]
+        if self.tail.units and self.is_of_start:
+            spent[self.tail.station] = spent[self.tail.station].cut(_long(spent[self.tail.station]))
         return Durations(
-            fetch.cut(max(_MUCH_LONGER * fetch.p50, _NOTICEABLE_S)) if self.tail.units and self.is_of_start else fetch,
+            spent["fetch"],
             spent["write"],
             spent["step"],
             batches / units,
             own / batches,
             self.cores.computing,
-            min(consumer_cpu / self.run, 1.0),
+            min(consumer_cpu / self.cores.seen, 1.0),
+            spent["move"].mean if self.setup.on_device else 0.0,
+            self.setup.on_device,
         )
+
+
+def _long(durations: Distribution) -> float:
+    """A batch that took longer than so many seconds is a slow one."""
+    return max(_MUCH_LONGER * durations.p50, _NOTICEABLE_S)

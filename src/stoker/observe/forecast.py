@@ -44,7 +44,7 @@ class Forecast:
         durations, making, taking = self._durations, self._making, self._taking
         if not self._is_trusted or not taking or making / taking > MANY_WORKERS:
             return None
-        first, at_best = max(ceil(making / taking), 1), durations.own / (durations.step.mean + durations.own)
+        first, at_best = max(ceil(making / taking), 1), 1 - durations.batches * durations.step.mean / taking
         for workers in range(first, min(first + 4, MANY_WORKERS + 1)):
             if self._with(replace(self._now, workers=workers)) < at_best + SMALL_SHARE:
                 return workers
@@ -52,7 +52,7 @@ class Forecast:
 
     @property
     def is_quick_enough(self) -> bool:
-        """Whether workers make batches, on average, as quickly as the consumer takes them."""
+        """Whether workers make batches, on average, as quickly as the consumer could take them."""
         return self._making / self._now.workers < self._taking
 
     @property
@@ -62,8 +62,9 @@ class Forecast:
 
     @property
     def _taking(self) -> float:
-        """Seconds in which the consumer uses up a unit of work, if it need not wait."""
-        return self._durations.batches * (self._durations.step.mean + self._durations.own)
+        """The least time in which the consumer can take a unit of work, on average."""
+        durations = self._durations
+        return durations.batches * max(durations.step.mean + durations.own, durations.move)
 
     @cached_property
     def _is_trusted(self) -> bool:

@@ -12,6 +12,7 @@ from stoker.engine import Delivery, Usage
 from stoker.observe.processors import ProcessorWatch
 from stoker.observe.recording import NOBODY, Column, Recording, Row, pack
 from stoker.observe.setup import Setup
+from stoker.observe.slow_samples import SlowSampleCount
 from stoker.observe.stats import Stats, WorkerStats
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Meter:
         self.deaths: deque[WorkerDeath] = deque(maxlen=_DEATHS)
         self._nodes: tuple[str, ...] = ("",) * max(workers, 1)  # as they were last known
         self._processors = ProcessorWatch(has_threads=self._setup.shares_interpreter)
+        self._slow_samples = SlowSampleCount()
         self._slots = 0  # the most that there were
         self._deaths = 0
         self._up: int | None = None  # where workers come and go: how many there were, as last known
@@ -91,6 +93,8 @@ class Meter:
         if self._observe:
             epoch, _, _, position = delivery.batch
             times = self.asked, waited, moving, delivery.moved, now
+            if made.slow is not None:
+                self._slow_samples.add(made.slow)
             self._recording.add(
                 pack(delivery.worker, epoch, position, made.samples, made.calls, nbytes, made.cpu, *timing, *times)
             )
@@ -144,7 +148,8 @@ class Meter:
         self._nodes = usage.nodes or self._nodes
         self._up = self._up if usage.up is None else usage.up
         self._slots = max(self._slots, usage.slots)
-        self._processors.look(pids)
+        if usage is not _NOTHING:  # after the end, what the consumer's thread does has nothing to do with it
+            self._processors.look(pids)
 
     def stats(self, usage: Usage = _NOTHING, pids: Iterable[int] = ()) -> Stats:
         """From any thread."""
@@ -182,6 +187,7 @@ class Meter:
             waiting=stations["wait"].spent.total,
             stations=stations,
             slowest=self._recording.slowest(),
+            slow_samples=self._slow_samples.stats(),
             slots_made=self._slots,
             setup=self._setup,
             processors=self._processors.last,

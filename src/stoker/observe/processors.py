@@ -32,6 +32,7 @@ class Processors:
         workers_cpu: Processor time of workers, over all their threads, since they were started.
         workers_delay: They could have run for so long, and had no core, since then. None: not known.
         busy_threads: That a worker process computes with at the same time, on average. 0: not known.
+        seconds: Since the consumer's first batch, until all this was seen.
     """
 
     cores: int = 0
@@ -40,6 +41,7 @@ class Processors:
     workers_cpu: float = 0.0
     workers_delay: float | None = None
     busy_threads: float = 0.0
+    seconds: float = 0.0
 
 
 class ProcessorWatch:
@@ -51,7 +53,8 @@ class ProcessorWatch:
 
     def __init__(self, *, has_threads: bool = False) -> None:
         self._has_threads, self._thread = has_threads, 0
-        self._others_before = CoreTime(0, 0)  # what other threads of this process had had by then
+        self._others_before: dict[str, CoreTime] = {}  # what other threads of this process had had by then
+        self._began = 0.0
         self._before = CoreTime(0, 0)  # what the thread had had when it took its first batch
         self.last = Processors()
         self._looked = -inf
@@ -60,7 +63,8 @@ class ProcessorWatch:
         """``thread``: the native id of the consumer's thread."""
         self.last = Processors(usable_cores())
         self._thread, self._before = thread, core_time_of(f"/proc/self/task/{thread}") or CoreTime(0, 0)
-        self._others_before = self._others() if self._has_threads else CoreTime(0, 0)
+        self._others_before = self._others() if self._has_threads else {}
+        self._began = monotonic()
 
     def look(self, pids: Iterable[int]) -> None:
         """As it is now; of what has ended meanwhile, as it was at the last look. Who asks again soon sees the same."""
@@ -71,10 +75,13 @@ class ProcessorWatch:
         own = core_time_of(f"/proc/self/task/{self._thread}") if self._thread else None
         if own is not None:
             running, delayed = own.since(self._before)
-            self.last = replace(self.last, consumer_cpu=running / 1e9, consumer_delay=delayed / 1e9)
-        workers = _threads_of(pids)
+            self.last = replace(
+                self.last, consumer_cpu=running / 1e9, consumer_delay=delayed / 1e9, seconds=now - self._began
+            )
+        workers = [[*threads.values()] for threads in _threads_of(pids)]
         if self._has_threads and own is not None:
-            self._note_workers(self._others().since(self._others_before))
+            before, none = self._others_before, CoreTime(0, 0)
+            self._note_workers(_sum([[time.since(before.get(name, none)) for name, time in self._others().items()]]))
         elif workers:
             self._note_workers(_sum(workers))
             self.last = replace(self.last, busy_threads=sum(map(_busy, workers)) / len(workers))
@@ -82,20 +89,21 @@ class ProcessorWatch:
     def _note_workers(self, time: CoreTime) -> None:
         self.last = replace(self.last, workers_cpu=time.running / 1e9, workers_delay=time.delayed / 1e9)
 
-    def _others(self) -> CoreTime:
-        own = core_time_of(f"/proc/self/task/{self._thread}") or CoreTime(0, 0)
-        return _sum(_threads_of([os.getpid()])).since(own)
+    def _others(self) -> dict[str, CoreTime]:
+        """By the names of their threads: those that end take nothing from what the others have had."""
+        [threads] = _threads_of([os.getpid()]) or [{}]
+        return {name: time for name, time in threads.items() if name != str(self._thread)}
 
 
-def _threads_of(pids: Iterable[int]) -> list[list[CoreTime]]:
-    """The threads of each process that is still there."""
+def _threads_of(pids: Iterable[int]) -> list[dict[str, CoreTime]]:
+    """The threads of each process that is still there, by name."""
     found, seen = [], 0
     for pid in pids:
         folder = f"/proc/{pid}/task"
         with contextlib.suppress(OSError):
             names = os.listdir(folder)[: _MANY_THREADS - seen]
             seen += len(names)
-            threads = [time for name in names if (time := core_time_of(f"{folder}/{name}"))]
+            threads = {name: time for name in names if (time := core_time_of(f"{folder}/{name}"))}
             if threads:
                 found.append(threads)
     return found

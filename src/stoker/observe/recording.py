@@ -102,13 +102,18 @@ class Station:
 
 @dataclass(frozen=True)
 class SlowBatch:
-    """One of those that took longest to make. ``is_first``: it was the first that its worker made."""
+    """One of those that took longest to make.
+
+    ``is_first``: it was the first that its worker made. ``calls``: samples of it that ``dataset[i]`` was called for; a
+    cache or rotation had the others.
+    """
 
     epoch: int
     position: int
     worker: int
     seconds: float
     is_first: bool = False
+    calls: int = 0
 
 
 class Waits:
@@ -202,8 +207,8 @@ class Recording:
 
     def slowest(self) -> tuple[SlowBatch, ...]:
         return tuple(
-            SlowBatch(epoch, position, worker, ns / 1e9, began == self._first[worker].item())
-            for ns, epoch, position, worker, began in self._slowest
+            SlowBatch(epoch, position, worker, ns / 1e9, began == self._first[worker].item(), calls)
+            for ns, epoch, position, worker, began, calls in self._slowest
         )
 
     def _take_in(self, rows: Any) -> None:
@@ -238,7 +243,7 @@ class Recording:
         for at in np.argsort(making)[: -_SLOWEST - 1 : -1]:
             if rows.worker[at] == NOBODY:
                 break
-            found = making[at], rows.epoch[at], rows.position[at], rows.worker[at], rows.began[at]
+            found = making[at], rows.epoch[at], rows.position[at], rows.worker[at], rows.began[at], rows.made[at]
             self._slowest.append(tuple(map(int, found)))
         self._slowest = sorted(self._slowest, reverse=True)[:_SLOWEST]
 

@@ -39,8 +39,10 @@ def as_text(stats: Stats) -> str:
 def as_renderable(stats: Stats) -> RenderableType:
     """The report for a console of rich's."""
     parts: list[RenderableType] = [Text(stats.diagnosis, style="bold")]
+    if stats.batches and stats.stations and stats.stations["wait"].spent.count:
+        parts += [_stations(stats), _workers(stats)]
     if stats.batches:
-        parts += [_stations(stats), _workers(stats), Padding(Text(_counts(stats)), (0, 1))]
+        parts.append(Padding(Text(_counts(stats)), (0, 1)))
     return Group(*parts)
 
 
@@ -68,10 +70,10 @@ def _workers(stats: Stats) -> RenderableType:
 
 
 def _counts(stats: Stats) -> str:
-    a_slot = stats.nbytes / max(stats.stations["write"].spent.count, 1)
+    a_slot = stats.nbytes / max(stats.stations["write"].spent.count if stats.stations else 0, 1)
     figures = [
         f"{stats.batches:,} batches and {stats.samples:,} samples in {_seconds(stats.elapsed)}",
-        f"{stats.batches / max(stats.elapsed, 1e-9):,.3g} batches/s and {stats.samples_per_second:,.0f} samples/s",
+        f"{_rate(stats.batches / max(stats.elapsed, 1e-9))} batches/s and {stats.samples_per_second:,.0f} samples/s",
         f"{_bytes(stats.nbytes)} in all",
         f"slots: {stats.slots_made}, of about {_bytes(a_slot)} each; {stats.slots_held} held by you",
         f"workers that died: {stats.deaths}",
@@ -80,6 +82,10 @@ def _counts(stats: Stats) -> str:
         *([f"retries: {stats.retries}"] if stats.retries else []),
     ]
     return " · ".join(figures)
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _table(*columns: str) -> Table:

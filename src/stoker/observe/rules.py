@@ -12,6 +12,7 @@ from stoker.observe.forecast import MANY_WORKERS, SMALL_SHARE
 
 _MOST = 0.5  # of the time: what took more than this is what to talk about
 _STARVED = 0.15  # of its time without a core: more than a scheduler takes from a thread on a machine that has room
+_FEW = 0.2  # of the samples: if more of them are slow, slow is what they are
 _NEARLY_ALL = 0.8  # of the cores: workers that want as many leave none to others
 _NOT_FOUND = 0.1  # of the samples: a cache that lacks more than this is cold
 _ONE_CORE = 1.2  # what threads can use of all cores together, if they do not release the interpreter lock
@@ -59,7 +60,8 @@ def _fed(e: Evidence) -> Finding | None:
 
 
 def _moving(e: Evidence) -> Finding | None:
-    if e.share_of_wait("move") < _MOST:
+    """Where workers need longer for the next batch, it holds nobody up, though each wait ends with it."""
+    if e.share_of_wait("move") < _MOST or not e.forecast.is_quick_enough:
         return None
     share = percent(min(e.share_of_wait("move"), 1.0))
     if e.setup.on_device:
@@ -90,7 +92,7 @@ def _without_workers(e: Evidence) -> Finding | None:
         f"There are no workers: training made its batches itself, {percent(e.wait)} of the time, and "
         f"{percent(share)} of that work was {busiest}",
         f"{would[0].change} would cut that to about {percent(would[0].wait)}"
-        if would
+        if would and would[0].wait < e.wait - SMALL_SHARE
         else f"pass {_argument(e, needed)}",
         "write" if busiest == "collation" else "fetch",
         would,
@@ -109,8 +111,10 @@ def _travelling(e: Evidence) -> Finding | None:
 
 
 def _cold(e: Evidence) -> Finding | None:
+    """The cache lacks many samples; or few, as these are later epochs, but their batches are the slow ones."""
     lacking = e.stats.calls / max(e.stats.samples, 1)
-    if not e.setup.has_cache or lacking < _NOT_FOUND or e.share_of_workers("fetch") < _MOST:
+    is_cold = lacking >= _NOT_FOUND or (e.tail.units > 0 and all(one.calls for one in e.stats.slowest))
+    if not e.setup.has_cache or not is_cold or e.share_of_workers("fetch") < _MOST:
         return None
     return Finding(
         Culprit.COLD_CACHE,
@@ -126,7 +130,8 @@ def _slow_batches(e: Evidence) -> Finding | None:
     holds_up = excess > _MOST * e.waiting and (e.share_of_wait("ready") > _MOST or e.forecast.is_quick_enough)
     if e.is_of_start or not (excess > _MOST * e.busy or holds_up):
         return None
-    usual, slowest = e.stations["fetch"].spent, e.stats.slowest[0]
+    usual, slowest = e.stations[e.tail.station].spent, e.stats.slowest[0]
+    making = "collation" if e.tail.station == "write" else e.setup.making
     prefetch = 4 * e.setup.prefetch
     asked = (
         ("in_order=False", e.forecast.what_if(in_order=False) if e.setup.in_order else None),
@@ -136,20 +141,36 @@ def _slow_batches(e: Evidence) -> Finding | None:
     cuts = [f"{what.change} would cut the wait to about {percent(what.wait)}" for what in would]
     return Finding(
         Culprit.SLOW_BATCHES,
-        f"{_waited(e)}. {count} of {usual.count} batches took much longer than the others ({_seconds(usual.p50)}), and "
-        f"held them up: the slowest {_seconds(slowest.seconds)}, at position {slowest.position} of epoch "
-        f"{slowest.epoch}",
-        "; ".join(cuts)
-        or f"look at the slowest by name, in stats().slowest: {e.setup.making} has few that take so long",
-        "ready",
+        f"{_waited(e)}. {count} of {e.batches_of(usual.count)} batches took much longer than the others "
+        f"({_seconds(usual.p50)}), and held them up: the slowest {_seconds(slowest.seconds)}, at position "
+        f"{slowest.position} of epoch {slowest.epoch}{_slowest_sample(e)}",
+        "; ".join(cuts) or f"look at the slowest by name, in stats().slowest: {making} has few that take so long",
+        e.tail.station,
         would,
     )
+
+
+def _slow_samples(e: Evidence) -> Finding | None:
+    """So many batches have a sample that takes much longer than the others that no batch stands out."""
+    slow = e.stats.slow_samples
+    share = (slow.excess - e.cores.delay) / e.busy
+    if not slow.count or share < _MOST or slow.count > _FEW * e.stats.samples:
+        return None
+    found = _working(e)
+    one = slow.slowest[0]
+    cause = (
+        f"{_worked(e, 'fetch')}, and {percent(share)} of that was {slow.count} of {e.stats.samples} samples that took "
+        f"much longer than the others: the slowest, sample {one.index}, {_seconds(one.seconds)}"
+    )
+    look = "look at the slowest by name, in stats().slow_samples"
+    remedy = f"{look}; {found.remedy}" if found.remedy else look
+    return Finding(Culprit.SLOW_SAMPLES, cause, remedy, "fetch", found.what_if)
 
 
 def _handed_over(e: Evidence) -> Finding | None:
     """Workers had nothing to do, and yet training waited."""
     itself = e.own / max(e.waiting, 1e-9)
-    if itself > _MOST:
+    if itself > _MOST and e.forecast.is_quick_enough:
         cause = f"{percent(itself)} of that was taking over batches that were ready"
         remedy = "bigger batches would help"
     elif e.share_of_workers("idle") > _MOST:
@@ -234,10 +255,11 @@ RULES = (
     _starved,
     _fed,
     _moving,
-    _without_workers,
     _travelling,
     _cold,
+    _without_workers,
     _slow_batches,
+    _slow_samples,
     _handed_over,
     _threaded,
     _locked,
@@ -259,6 +281,9 @@ def _waited(e: Evidence) -> str:
 
 def _worked(e: Evidence, station: str) -> str:
     what = "collation" if station == "write" else e.setup.making
+    if not e.stats.workers:
+        made = f"Training made its batches itself, {percent(e.wait)} of the time"
+        return f"{made}, and {percent(e.share_of_workers(station))} of that work was {what}"
     return f"{_waited(e)}. While it waited, {percent(e.share_of_workers(station))} of worker time was {what}"
 
 
@@ -287,8 +312,16 @@ def _with_more(e: Evidence, more: int, would: tuple[WhatIf, ...], otherwise: str
 def _as_threads(e: Evidence, workers: int) -> str:
     may_be_many = "workers that hardly compute may be more than there are cores"
     if e.setup.workers_argument != "workers" or e.setup.backend == "Threads":
-        return may_be_many
+        return f"{may_be_many}, as in {_argument(e, workers)}" if workers > e.stats.workers else may_be_many
     return f"{may_be_many}, and threads will do: workers=stoker.Threads({workers})"
+
+
+def _slowest_sample(e: Evidence) -> str:
+    """If samples like this one explain what slow batches take."""
+    slow = e.stats.slow_samples
+    if slow.excess < _MOST * e.tail.excess or not slow.slowest:
+        return ""
+    return f"; sample {slow.slowest[0].index} alone took {_seconds(slow.slowest[0].seconds)}"
 
 
 def _seconds(seconds: float) -> str:

@@ -9,6 +9,7 @@ from stoker.observe.diagnosis import diagnose
 from stoker.observe.processors import Processors
 from stoker.observe.recording import SlowBatch, Station
 from stoker.observe.setup import Setup
+from stoker.observe.slow_samples import SlowSampleStats
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Stats:
         stations: The places where time goes, by name: how long each batch took there, and how much of that passed
             while the consumer waited. See ``Station``.
         slowest: The batches that took longest to make.
+        slow_samples: Samples that took much longer than others of their batch, where ``dataset[i]`` is called for one
+            at a time and takes longer than 50 µs, and there is no store.
         slots_made: The most slots that there were at any time.
         setup: How the loader was told to work.
         processors: What the operating system says of cores, and of who waited for one.
@@ -100,6 +103,7 @@ class Stats:
     processors: Processors = field(default_factory=Processors)
     replaced: int = 0
     retries: int = 0
+    slow_samples: SlowSampleStats = field(default_factory=SlowSampleStats)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, and the diagnosis, as JSON can hold it."""

@@ -1,13 +1,15 @@
 """What would change with other settings: a loader played through with the durations that were measured.
 
 The model is the engine without its details: workers that share one queue, credit for ``prefetch`` batches a worker, and
-a consumer whose own ``next()`` sends out the next requests. Durations are drawn from the measured distributions, always
+a consumer whose own ``next()`` sends out the next requests; or a thread that moves batches to a device, one after the
+other, and does so ahead of the consumer. Durations are drawn from the measured distributions, always
 the same ones, so that the same figures give the same answer.
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -29,6 +31,8 @@ class Durations:
         own: What the consumer does itself in ``next()``, for each batch: to open it, and ``to``.
         cpu: The part of a worker's time in which it computes, or wants to.
         consumer_cpu: The cores that the consumer keeps busy.
+        move: What a batch takes to the device, in a thread ahead of the consumer.
+        ahead: Batches that this thread moves ahead; 0: there is none.
     """
 
     fetch: Distribution
@@ -38,6 +42,18 @@ class Durations:
     own: float = 0.0
     cpu: float = 0.0
     consumer_cpu: float = 0.0
+    move: float = 0.0
+    ahead: int = 0
+
+    @property
+    def making(self) -> float:
+        """Of a unit of work, on average."""
+        return self.fetch.mean + self.write.mean
+
+    @property
+    def taking(self) -> float:
+        """The least time in which the consumer can take a unit of work, on average."""
+        return self.batches * max(self.step.mean + self.own, self.move)
 
 
 @dataclass(frozen=True)
@@ -61,8 +77,7 @@ def wait_share(durations: Durations, now: Arrangement, then: Arrangement, cores:
     stretch = _crowding(durations, then, cores) / _crowding(durations, now, cores)
     fetches, writes = drawn(durations.fetch, 1), drawn(durations.write, 2)
     making = [stretch * (fetch + write) for fetch, write in zip(fetches, writes, strict=True)]
-    steps = [durations.batches * step for step in drawn(durations.step, 3)]
-    return _played(making, steps, durations.batches * durations.own, then)
+    return _played(making, drawn(durations.step, 3), durations, then)
 
 
 def drawn(durations: Distribution, seed: int) -> list[float]:
@@ -89,16 +104,24 @@ def _crowding(durations: Durations, arrangement: Arrangement, cores: int) -> flo
     return 1.0 + durations.cpu * max(wanted / cores - 1.0, 0.0)
 
 
-def _played(making: list[float], steps: list[float], own: float, arrangement: Arrangement) -> float:
+def _played(making: list[float], steps: list[float], durations: Durations, arrangement: Arrangement) -> float:
     crew = _Crew(making, arrangement)
     warm = min(crew.window, len(steps) // 2)  # until then the first requests are sent
-    now = waiting = running = 0.0
+    own, move = durations.batches * durations.own, durations.batches * durations.move
+    now = waiting = running = moved = 0.0
+    taken = deque([0.0] * durations.ahead, maxlen=durations.ahead or 1)  # when the consumer had the last ones
     for number, step in enumerate(steps):
-        asked, now = now, crew.give(now + own)
+        asked = now
+        if durations.ahead:
+            moved = crew.give(max(moved, taken[0])) + move
+            now = max(now, moved) + own
+        else:
+            now = crew.give(now + own)
+        taken.append(now)
         if number >= warm:
             waiting += now - asked
-            running += now - asked + step
-        now += step
+            running += now - asked + durations.batches * step
+        now += durations.batches * step
     return waiting / running if running else 0.0
 
 

@@ -6,8 +6,10 @@ from stoker.sources.items import ItemSource, Seeded, Work
 from stoker.sources.kinds import is_chunks, is_mix
 from stoker.sources.mix import Mix, checked_weights
 from stoker.sources.retry import Retry, checked_retry
+from stoker.sources.slow_samples import WORTH_A_LOOK_NS, SlowSamples
 
 __all__ = [
+    "WORTH_A_LOOK_NS",
     "Dataset",
     "Fetched",
     "Indexed",
@@ -18,6 +20,7 @@ __all__ = [
     "Retry",
     "SampleError",
     "Seeded",
+    "SlowSamples",
     "Work",
     "checked_retry",
     "checked_weights",

@@ -8,8 +8,9 @@ import inspect
 import json
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from stoker.errors import add_note
@@ -18,6 +19,7 @@ from stoker.redaction import Redactor
 from stoker.sources.gather import as_columns, gathered
 from stoker.sources.kinds import is_mix
 from stoker.sources.retry import Call
+from stoker.sources.slow_samples import SlowSamples
 from stoker.sources.tables import as_dataset, check_class
 
 _MOST_JSON = 4096  # characters of arguments in a reference: it is written down with each sample that fails
@@ -179,6 +181,8 @@ class Indexed:
         one_by_one = call is not None and getattr(dataset, "reads_one_by_one", False)
         self._getitems = None if one_by_one else getattr(dataset, "__getitems__", None)
         self.length = len(dataset)
+        self.is_timed = False  # sample by sample, by its worker's wish
+        self.slow: SlowSamples | None = None  # of the last samples that were timed, until the worker has seen them
 
     def on(self, item: Any) -> Indexed:
         """Itself: its batches are told by their position alone."""
@@ -204,6 +208,8 @@ class Indexed:
         left = iter(indices)
         dataset = self._dataset
         try:
+            if self.is_timed:
+                return Fetched(self._timed(left, indices), indices, [])
             if self._call is not None:
                 return Fetched([self._get(index) for index in left], indices, [])
             return Fetched([dataset[index] for index in left], indices, [])
@@ -243,6 +249,7 @@ class Indexed:
     def _one_by_one(self, indices: Sequence[int], is_interrupt: IsInterrupt) -> list[Any]:
         each: list[Any] = []
         dataset, call = self._dataset, self._call
+        times = [perf_counter_ns()]
         for index in indices:
             try:
                 each.append(dataset[index] if call is None else call(operator.getitem, dataset, index))
@@ -250,7 +257,20 @@ class Indexed:
                 if is_interrupt(error):
                     raise
                 each.append(SampleError(index, error))
+            if self.is_timed:
+                times.append(perf_counter_ns())
+        self.slow = SlowSamples.among(indices, times)
         return each
+
+    def _timed(self, left: Iterator[int], indices: Sequence[int]) -> list[Any]:
+        """The samples that are ``left`` of these, which are all of them."""
+        samples, times = [], [perf_counter_ns()]
+        get = functools.partial(operator.getitem, self._dataset) if self._call is None else self._get
+        for index in left:
+            samples.append(get(index))
+            times.append(perf_counter_ns())
+        self.slow = SlowSamples.among(indices, times)
+        return samples
 
     def _get(self, index: int) -> Any:
         return self._dataset[index] if self._call is None else self._call(operator.getitem, self._dataset, index)

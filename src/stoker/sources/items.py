@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from stoker.errors import add_note
 from stoker.sources.indexed import Fetched, IsInterrupt, SampleError, never_interrupted
 from stoker.sources.retry import Call
+from stoker.sources.slow_samples import SlowSamples
 
 
 class Seeded(NamedTuple):
@@ -48,6 +49,8 @@ class Work:
     """What a worker does with items."""
 
     length = 0  # nobody knows it
+    is_timed = False  # by itself: it is all that its worker does at a time
+    slow: SlowSamples | None = None
 
     def __init__(self, work: Callable[[Any], Any], item: Any = None, seed: int | None = None) -> None:
         self._work, self._item, self.seed = work, item, seed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from stoker import Setup, Stats
@@ -18,6 +19,7 @@ class Figures:
     def __init__(self) -> None:
         self.batches = 0
         self._making_alone = 0.0  # seconds, without workers
+        self._began = self._ended = 0.0  # the first batch without workers, and the last one
         self._batch_size: int | None = None
         self._observed: Any = None  # of the stream that makes the batches, or made the last ones
 
@@ -26,10 +28,13 @@ class Figures:
         """Seconds for which the consumer was blocked."""
         return self._making_alone if self._observed is None else float(self._observed.waited)
 
-    def made_alone(self, seconds: float) -> None:
+    def made_alone(self, seconds: float, batch_size: int | None) -> None:
         """A batch was made by the consumer itself."""
+        self._ended = perf_counter()
+        self._began = self._began or self._ended - seconds
         self.batches += 1
         self._making_alone += seconds
+        self._batch_size = batch_size
 
     def follow(self, observed: Any, batch_size: int | None) -> None:
         """From now on what was observed of this stream. ``batch_size``: None: not known."""
@@ -37,16 +42,28 @@ class Figures:
 
     def adapt(self, stats: Stats) -> Stats:
         """The stream's figures as the loader's. From any thread."""
-        own = replace(stats.setup, making="dataset[i] and collate_fn", prefetch_argument="prefetch_factor")
+        own = replace(stats.setup, making="dataset[i] and collate_fn", prefetch_argument="prefetch_factor", pulls=False)
         if own.is_here:
             own = replace(own, workers_argument="num_workers")
-        return replace(stats, setup=own, batches=self.batches, samples=self.batches * (self._batch_size or 0))
+        return replace(stats, setup=own, batches=self.batches, samples=self._samples, calls=self._samples)
 
     def stats(self) -> Stats:
         if self._observed is None:
-            return Stats(0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (), setup=Setup(backend="Inline"))
+            return self._stats_alone()
         stats: Stats = self._observed.stats()
         return stats
+
+    def _stats_alone(self) -> Stats:
+        """Without workers: how long the consumer made batches itself is all that is known."""
+        samples, elapsed, making = self._samples, self._ended - self._began, self._making_alone
+        setup = Setup(backend="Inline", workers_argument="num_workers")
+        return Stats(
+            self.batches, samples, 0, 0, 0, elapsed, making, 0.0, 0.0, 0.0, 0.0, (), waiting=making, setup=setup
+        )
+
+    @property
+    def _samples(self) -> int:
+        return self.batches * (self._batch_size or 0)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         if self._observed is None:

@@ -31,7 +31,7 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
         if saved is not None and saved.turns_epoch:
             _set_to_end(loader.dataset, state.get("fetcher_state"))
         self._seed = loader.seed
-        self._figures, self._display = loader._figures, loader._display
+        self._figures, self._display, self._batch_size = loader._figures, loader._display, loader.batch_size
         self._index: tuple[Any] | None = None  # of the batch that is being made
         begin = super().__init__
         self.progress = begun(self, loader, saved, lambda: begin(loader))
@@ -84,7 +84,7 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
         except Exception:
             self._index = None  # as in torch, whoever goes on gets the next; after Ctrl-C, the same
             raise
-        self._figures.made_alone(perf_counter() - began)
+        self._figures.made_alone(perf_counter() - began, self._batch_size)
         self.progress.took_next(number)
         self._index = None
         return data

@@ -175,7 +175,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
         """Counts and times of the workers that run, or ran last, and a sentence that says who waited for whom.
 
         ``samples`` are taken to be ``batch_size`` in each batch, and 0 where a ``batch_sampler`` chooses them. Small
-        batches that were made together are one unit of work at their stations. Without workers nothing is measured.
+        batches that were made together are one unit of work at their stations. Without workers, only how long it took
+        to make batches is measured.
         """
         return self._figures.stats()
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stoker.memory import Packed
 from stoker.plan import Run
+from stoker.sources import SlowSamples
 from stoker.workers.progress import NOT_UP, nth_batch, phase
 
 
@@ -75,6 +76,7 @@ class Made(NamedTuple):
         cpu: Nanoseconds of processor time that the run took, told with the last of its batches, as to ask for it takes
             a microsecond; of the whole process where the worker has one of its own.
         retries: How often something of it was tried again.
+        slow: Those of its samples that took much longer than the others, if there are any.
     """
 
     packed: Packed
@@ -85,6 +87,7 @@ class Made(NamedTuple):
     calls: int = 0
     cpu: int = 0
     retries: int = 0
+    slow: SlowSamples | None = None
 
 
 class Failed(NamedTuple):

@@ -13,7 +13,17 @@ from typing import Any
 from stoker.collation import collate
 from stoker.errors import add_note
 from stoker.plan import Batch, Mixture, Numbering, Plan, SentBatches, again
-from stoker.sources import Fetched, Indexed, IndexedSource, IsInterrupt, ItemSource, Retry, SampleError, Work
+from stoker.sources import (
+    WORTH_A_LOOK_NS,
+    Fetched,
+    Indexed,
+    IndexedSource,
+    IsInterrupt,
+    ItemSource,
+    Retry,
+    SampleError,
+    Work,
+)
 from stoker.sources.indexed import never_interrupted
 from stoker.stores import OpenStore, Store
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
@@ -24,6 +34,8 @@ from stoker.workers.randomness import Generators
 from stoker.workers.replacing import Replacing
 from stoker.workers.retrying import Retrying
 from stoker.workers.transport import Writer
+
+_BATCHES = 16  # of which what a sample takes is averaged
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,7 @@ class Worker:
         if job.retry is not None:
             self._retrying = Retrying(job.retry, generators, is_interrupt, job.plan.seed, number)
         self._calls = 0  # of dataset[i], for the batch that is being made
+        self._sample_ns = 0.0  # that a sample took, on average of the last batches
         self._other: Plan | None = None  # with the mixture that came with the last run, if that was another
 
     def length(self) -> int:
@@ -205,6 +218,8 @@ class Worker:
                     generators.seed(plan.batch_seed(batch) if dataset.seed is None else dataset.seed)
                 fetched, self._calls = self._fetch(dataset, plan, batch, left_out, indices), len(indices)
                 fetched_at = perf_counter_ns()
+                self._sample_ns += ((fetched_at - began) / max(len(indices), 1) - self._sample_ns) / _BATCHES
+                dataset.is_timed = self._sample_ns > WORTH_A_LOOK_NS  # from the next batch on
                 packed = self._writer.write(self._collate(fetched))
             else:
                 keys, is_sound = _without(left_out, store.keys(batch, plan.indices(batch))), False
@@ -219,7 +234,8 @@ class Worker:
         timing = Timing(free, began, fetched_at, written, written)
         skipped = tuple(map(_told, fetched.skipped)) if fetched.skipped else ()
         retries = 0 if self._retrying is None else self._retrying.counted()
-        return Made(packed, len(fetched.samples), skipped, self._noted(), timing, self._calls, retries=retries)
+        slow, dataset.slow = dataset.slow, None
+        return Made(packed, len(fetched.samples), skipped, self._noted(), timing, self._calls, 0, retries, slow)
 
     def _noted(self) -> tuple[str, ...]:
         if not self._notes:

@@ -28,7 +28,7 @@ def played(
     workers: int = 2,
     batches: int = 200,
     cpu: float = 0.0,
-    calls: int = 4,
+    calls: int | Callable[[int], int] = 4,
     starting: float = 0.0,
     slots: int = 0,
     processors: Processors | None = None,
@@ -63,7 +63,8 @@ def played(
             else:
                 arrived = max(asked, here)
                 moved = clock.now = arrived + move * 1e6
-            done = Made(SimpleNamespace(nbytes=8), 4, (), (), timing, calls, round(cpu * made[number] * 1e6))
+            told_calls = calls(number) if callable(calls) else calls
+            done = Made(SimpleNamespace(nbytes=8), 4, (), (), timing, told_calls, round(cpu * made[number] * 1e6))
             batch = Batch(0, 4 * number, 4 * number + 4, 4 * number)
             waited = round(max(arrived - asked, 0))
             delivery = Delivery(batch, None, done, worker=worker, waited=waited, samples=4, moving=round(move * 1e6))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker import Culprit, diagnose
+from stoker import Culprit, SlowSample, SlowSampleStats, diagnose
 from stoker.observe import Meter, Processors
 from tests.unit.observe.played import played
 
@@ -48,6 +48,11 @@ RUNS = {
         {"fetch": 100, "step": 10, "cpu": 0.02},
         Culprit.LATENCY,
         ["dataset[i], which waited itself", "98 %", "workers=11", "workers=stoker.Threads(11)"],
+    ),
+    "latency, in threads, and a consumer that takes no time": (
+        {"fetch": 100, "step": 0, "cpu": 0.02, "backend": "Threads", "shares_interpreter": True},
+        Culprit.LATENCY,
+        ["may be more than there are cores, as in workers=stoker.Threads(4)"],
     ),
     "slow collate": (
         {"fetch": 1, "write": 30, "step": 5, "cpu": 1.0, "processors": busy(2)},
@@ -120,6 +125,21 @@ RUNS = {
         Culprit.DEVICE_COPY,
         ["on its way to the device 100 %", "InFlight", "more workers would not"],
     ),
+    "a device copy that ends each wait, while workers take longer": (
+        {"fetch": 40, "step": 4, "move": 15, "on_device": 2, "cpu": 0.02},
+        Culprit.TOO_FEW_WORKERS,
+        ["dataset[i]; a third worker (workers=3) would cut the wait to about 73 %"],
+    ),
+    "to= that ends each wait, while workers take longer": (
+        {"fetch": 40, "step": 4, "move": 12, "cpu": 1.0, "processors": busy(2)},
+        Culprit.DATASET,
+        ["dataset[i]", "more workers would not help"],
+    ),
+    "a few batches that are slow to collate": (
+        {"fetch": 1, "write": one_in_twenty, "step": 20, "workers": 4},
+        Culprit.SLOW_BATCHES,
+        ["10 of 200 batches took much longer", "(2.01 ms)", "in_order=False would cut"],
+    ),
     "a device copy that is quick, and a slow dataset": (
         {"fetch": 100, "step": 10, "move": 5, "on_device": 2, "cpu": 1.0, "processors": busy(2)},
         Culprit.DATASET,
@@ -140,6 +160,16 @@ RUNS = {
         {"fetch": 40, "step": 5, "has_cache": True},
         Culprit.COLD_CACHE,
         ["the cache lacked 100 %", "the next epochs find them there"],
+    ),
+    "a cache that was cold in the first of many epochs": (
+        {"fetch": lambda k: 40 if k < 15 else 0.2, "calls": lambda k: 4 * (k < 15), "step": 3, "has_cache": True},
+        Culprit.COLD_CACHE,
+        ["the cache lacked 8 %", "the next epochs find them there"],
+    ),
+    "cold cache, no workers": (
+        {"fetch": 40, "step": 5, "has_cache": True, "workers": 0},
+        Culprit.COLD_CACHE,
+        ["made its batches itself, 89 %", "100 % of that work was dataset[i]: the cache lacked 100 %"],
     ),
     "warm cache": (
         {"fetch": 40, "step": 5, "has_cache": True, "calls": 0, "cpu": 1.0, "workers": 6},
@@ -194,8 +224,18 @@ RUNS = {
         Culprit.NO_WORKERS,
         ["made its batches itself, 75 %", "dataset[i]", "workers=4 would cut that to about 0 %"],
     ),
+    "no workers, and a consumer that takes no time": (
+        {"fetch": 30, "step": 0, "workers": 0, "batches": 5, "processors": busy(2)},
+        Culprit.NO_WORKERS,
+        ["; pass workers=2"],
+    ),
     "no workers, and a slow consumer": ({"fetch": 0.1, "step": 30, "workers": 0}, Culprit.CONSUMER, ["itself, 1 %"]),
     "no workers, slow to=": ({"fetch": 1, "step": 5, "move": 30, "workers": 0}, Culprit.CONVERSION, ["to="]),
+    "all batches were made ahead": (
+        {"fetch": 0.1, "batches": 3, "processors": busy(2, consumer_delay=1.0, workers_cpu=1.0, workers_delay=9.0)},
+        Culprit.UNKNOWN,
+        ["Too few batches to tell", ": 3 in"],
+    ),
     "start-up": (
         {"fetch": 1, "batches": 10, "starting": 900},
         Culprit.START_UP,
@@ -240,6 +280,39 @@ def test_arguments_are_told_by_the_names_that_the_front_has():
 def test_a_model_that_does_not_give_what_was_measured_is_not_told():
     found = diagnose(played(fetch=40, step=15, handover=200, cpu=1.0))
     assert found.what_if == ()
+
+
+def test_batches_that_are_made_together_are_counted_one_by_one():
+    bundles = played(fetch=lambda k: 300 if k % 4 == 2 else 1, step=20, batches=60, workers=4)
+    found = diagnose(replace(bundles, batches=4 * bundles.batches))
+    assert found.culprit == Culprit.SLOW_BATCHES, found.sentence
+    assert "15 of 240 batches took much longer" in found.sentence
+    assert diagnose(bundles).culprit != Culprit.SLOW_BATCHES
+
+
+def test_slow_samples_are_named_where_most_batches_have_one():
+    stats = played(fetch=lambda k: (1, 200, 200, 400)[k % 4], step=20)
+    slow = SlowSampleStats(200, 39.0, (SlowSample(index=17, seconds=0.2),))
+    found = diagnose(replace(stats, samples=12800, slow_samples=slow))
+    assert found.culprit == Culprit.SLOW_SAMPLES, found.sentence
+    assert "200 of 12800 samples that took much longer than the others: the slowest, sample 17, 20" in found.sentence
+    assert "workers=" in found.remedy
+    many = replace(stats, samples=800, slow_samples=slow)  # then slow is what samples are
+    assert diagnose(many).culprit == Culprit.LATENCY
+
+
+def test_the_sample_that_makes_a_batch_slow_is_named():
+    stats = played(fetch=one_in_twenty, step=20, workers=4)
+    slow = SlowSampleStats(10, 3.9, (SlowSample(index=761, seconds=0.39),))
+    assert "; sample 761 alone took 390 ms" in diagnose(replace(stats, slow_samples=slow)).sentence
+
+
+def test_what_the_consumer_does_after_its_last_batch_is_not_held_against_workers():
+    starving = {"fetch": 20, "step": 20, "cpu": 0.9}
+    waits = {"consumer_delay": 1.5, "workers_cpu": 4.0, "workers_delay": 4.0}
+    assert diagnose(played(**starving, processors=busy(2, **waits))).culprit == Culprit.STARVED_CONSUMER
+    later = diagnose(played(**starving, processors=busy(2, **waits, seconds=60.0)))
+    assert later.culprit == Culprit.CONSUMER, later.sentence
 
 
 def test_workers_on_other_machines_are_not_held_against_the_cores_of_this_one():

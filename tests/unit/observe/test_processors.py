@@ -37,6 +37,20 @@ def test_what_is_gone_is_told_as_it_was_seen_last(watch):
     assert (watch.last.workers_delay, watch.last.busy_threads) == (seen.workers_delay, seen.busy_threads)
 
 
+def test_threads_that_end_take_nothing_from_what_workers_had(monkeypatch):
+    monkeypatch.setattr(processors, "_AGAIN_S", 0.0)
+    go, ended = threading.Event(), threading.Thread(target=lambda: (sum(range(10**6)), go.wait()))
+    ended.start()
+    watch = ProcessorWatch(has_threads=True)
+    watch.begin(threading.get_native_id())
+    go.set()
+    ended.join()
+    watch.look([])
+    assert watch.last.workers_cpu >= 0
+    assert watch.last.workers_delay >= 0
+    assert watch.last.seconds > 0
+
+
 def test_who_asks_again_at_once_sees_the_same():
     watch = ProcessorWatch()
     watch.begin(threading.get_native_id())

@@ -42,7 +42,8 @@ class Report:
     def figures(self, stats: stoker.Stats) -> Figures:
         """All figures since the start."""
         found = asdict(stats)
-        for name in ("workers", "stations", "slowest", "slots_made", "setup", "processors"):  # which are no sums
+        no_sums = ("workers", "stations", "slowest", "slow_samples", "slots_made", "setup", "processors")
+        for name in no_sums:
             del found[name]
         if self._by_pid:
             rows = {

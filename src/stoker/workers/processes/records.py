@@ -20,6 +20,7 @@ from stoker.errors import ShippingError
 from stoker.memory import Packed, Slot
 from stoker.memory.codec import dumps
 from stoker.plan import Run
+from stoker.sources import SlowSamples
 from stoker.workers.backend import Answer, Failed, Made, Request, Skipped, Timing
 from stoker.workers.failure import pack_error, unpack_error
 
@@ -27,8 +28,11 @@ _REQUEST = struct.Struct("<10q")
 _SAID = struct.Struct("<7q")
 _RESULT = struct.Struct("<13q")
 
+_Told = tuple[tuple[Skipped, ...], tuple[str, ...], int, SlowSamples | None]  # of a batch, where there is any of it
+
 _NO_TIMING = Timing(0, 0, 0, 0, 0)
 _PROGRAM = b"__main__"  # in the pickle of what has its class there
+_NOTHING_TOLD: _Told = ((), (), 0, None)
 _new = tuple.__new__  # of a NamedTuple, without a frame of Python's: here it is made for each batch
 
 REQUEST_BYTES = _REQUEST.size
@@ -151,8 +155,8 @@ def write_results(answer: Answer, slot: Slot) -> Said:
             table.append(_RESULT.pack(end, len(error), 0, 0, -1, 0, 0, *_NO_TIMING[:4], 0, 0))
             end = _append(slot, end, error)
         else:
-            packed, samples, skipped, notes, timing, calls, cpu, retries = result
-            told = json.dumps([skipped, notes, retries]).encode() if skipped or notes or retries else b""
+            packed, samples, skipped, notes, timing, calls, cpu, *others = result
+            told = json.dumps([skipped, notes, *others]).encode() if skipped or notes or any(others) else b""
             table.append(_RESULT.pack(*packed[:4], samples, end, len(told), *timing[:4], calls, cpu))
             end = _append(slot, end, told) if told else end
     _append(slot, end, b"".join(table))
@@ -167,10 +171,10 @@ def read_results(said: Said, slot: Slot) -> Answer:
         if samples < 0:
             results.append(Failed(unpack_error(buffer[offset : offset + nbytes])))
         else:
-            skipped, notes, retries = _read_told(buffer[told : told + told_bytes]) if told_bytes else ((), (), 0)
+            skipped, notes, *others = _read_told(buffer[told : told + told_bytes]) if told_bytes else _NOTHING_TOLD
             packed = _new(Packed, (offset, nbytes, layout, aside, None))
             timing = _new(Timing, (free, began, fetched, written, written))
-            results.append(_new(Made, (packed, samples, skipped, notes, timing, calls, cpu, retries)))
+            results.append(_new(Made, (packed, samples, skipped, notes, timing, calls, cpu, *others)))
     return Answer(said.worker, said.ticket, said.slot, results)
 
 
@@ -180,6 +184,6 @@ def _append(slot: Slot, end: int, content: bytes) -> int:
     return end + len(content)
 
 
-def _read_told(told: memoryview) -> tuple[tuple[Skipped, ...], tuple[str, ...], int]:
-    skipped, notes, retries = json.loads(told.tobytes())
-    return tuple(Skipped(*fields) for fields in skipped), tuple(notes), retries
+def _read_told(told: memoryview) -> _Told:
+    skipped, notes, retries, slow = json.loads(told.tobytes())
+    return tuple(Skipped(*fields) for fields in skipped), tuple(notes), retries, slow and SlowSamples(*slow)

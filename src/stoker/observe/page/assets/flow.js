@@ -12,14 +12,14 @@ function flowCards(loader, rates) {
     const { total } = spentAt(stats, name);
     return total > 0 ? (lanes * stats.samples) / total : Infinity;
   };
-  const hits = stats.samples ? 1 - stats.calls / stats.samples : 0;
+  const hits = stats.setup.has_cache && spentAt(stats, "fetch").count ? 1 - stats.calls / stats.samples : 0;
   add("fetch", spentAt(stats, "fetch").total / making, whose, capacity("fetch", workers),
     hits > 0.001 ? `${percent(hits)} out of the cache` : null);
   add("write", spentAt(stats, "write").total / making, whose, capacity("write", workers), null);
   if (stats.transferring > 0) add("transfer", null, "", Infinity, null);
   add("ready", null, "", Infinity, `${stats.units_under_way} under way, ${stats.slots_held} of ${stats.slots} slots held`);
   if (stats.moving > 0) add("move", spentAt(stats, "move").total / consuming, "of training's time", capacity("move", 1), null);
-  add("step", spentAt(stats, "step").total / consuming, "of training's time", capacity("step", 1), null);
+  add("step", spentAt(stats, "step").count ? spentAt(stats, "step").total / consuming : null, "of training's time", capacity("step", 1), null);
   return cards.map((card) => flowCard(card, loader, rates));
 }
 
@@ -53,6 +53,7 @@ function shareBar(share, of) {
 
 function heldUp(stats, name) {
   const causes = ["fetch", "write", "transfer", "move"];
+  if (!causes.includes(name)) return null;
   const all = causes.reduce((sum, cause) => sum + stats.stations[cause].while_waiting, 0);
   return all > 0 ? `${percent(stats.stations[name].while_waiting / all)} of what ran while training waited` : null;
 }

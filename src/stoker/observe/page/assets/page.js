@@ -33,7 +33,7 @@ function listen() {
   source.onopen = () => tell("live", state.paused ? "Paused" : "Live");
   source.onmessage = (event) => { if (!state.paused) receive(JSON.parse(event.data)); };
   source.onerror = () => tell("lost", "No connection: trying again");
-  source.addEventListener("end", () => { source.close(); state.over = true; tell("over", "Ended"); showSelected(); });
+  source.addEventListener("end", () => { source.close(); state.over = true; byId("pause").hidden = true; tell("over", "Ended"); showSelected(); });
 }
 
 function receive(loaders) {
@@ -96,6 +96,7 @@ function named({ title, shard, process }) {
 
 // Whoever holds up the others of its kind: ranks in step all have the same rate, but the one that lags waits for data.
 function lagOf(loader, rates) {
+  if (loader.shard[1] < 2) return null; // no rank: nobody waits for it
   const peers = state.loaders.filter((one) => one !== loader && one.title === loader.title && one.shard[1] === loader.shard[1] && one.phase === "running");
   if (!peers.length || !loader.stats.batches) return null;
   const middle = (values) => values.sort((one, other) => one - other)[Math.floor(values.length / 2)];
@@ -153,7 +154,7 @@ function showSelected() {
   const points = paceOf(loader);
   document.title = `Stoker: ${loader.title}`;
   setText(byId("where"), loader.process.host);
-  setText(byId("title"), `${named(loader)}, ${loader.phase}`);
+  setText(byId("title"), `${named(loader)}, ${state.over ? "ended" : loader.phase}`);
   const [sentence, ...more] = loader.verdict.sentence.split(/(?<=\.)\s+/);
   setText(byId("sentence"), sentence);
   setText(byId("more"), more.join(" "));

@@ -7,8 +7,12 @@ function table(node, heads, rows) {
   node.replaceChildren(element("thead", {}, head), element("tbody", {}, ...body));
 }
 
+function isMeasured(stats) {
+  return spentAt(stats, "wait").count > 0; // else by observe=False it is not
+}
+
 function showWorkers({ stats, workers }) {
-  byId("workers-section").hidden = stats.workers === 0;
+  byId("workers-section").hidden = stats.workers === 0 || (stats.batches > 0 && !isMeasured(stats));
   const nodes = stats.by_worker.some((one) => one.node);
   const known = workers.length === stats.by_worker.length;
   const heads = ["worker", ...(nodes ? ["node"] : []), ...(known ? ["process"] : []), "batches", "samples", "idle · dataset[i] · collate", "processor", ...(known ? ["memory"] : [])];
@@ -45,6 +49,7 @@ function showFacts(loader) {
   const { stats, process, workers } = loader;
   const nodes = new Set(stats.by_worker.map((one) => one.node).filter(Boolean));
   const memory = workers.reduce((sum, one) => sum + one.memory, 0);
+  const slow = stats.slow_samples;
   const facts = [
     ["workers", loader.backend],
     ["state", loader.phase],
@@ -55,6 +60,7 @@ function showFacts(loader) {
     ["delivered", `${count(stats.batches)} batches, ${count(stats.samples)} samples, ${bytes(stats.nbytes)}`],
     ["skipped, replaced samples; retries", [stats.skipped, stats.replaced, stats.retries].map(count).join(", ")],
     ["deaths of workers", count(stats.deaths)],
+    ...(slow.count ? [["slow samples", `${count(slow.count)}; the slowest: ${slow.slowest.map((one) => `${one.index} (${duration(one.seconds)})`).join(", ")}`]] : []),
     ["slots", `${stats.slots}, of which ${stats.slots_held} held`],
     ["memory", `${bytes(process.memory)} here${memory ? `, ${bytes(memory)} in workers (shared memory counts in each)` : ""}`],
   ];
@@ -65,7 +71,7 @@ function showFigures(loader, rates) {
   const { stats } = loader;
   const figures = [
     ["samples/s", count(rates.samples), "samples"],
-    ["training waits", percent(rates.waited), "waited"],
+    ["training waits", isMeasured(stats) ? percent(rates.waited) : "–", "waited"],
     ["data/s", bytes(rates.bytes), "bytes"],
     ["batches", count(stats.batches), "batches"],
     ["skipped", count(stats.skipped), "skipped"],
