@@ -55,6 +55,7 @@ take_away(
     symbols=("prctl", "fallocate", "mallopt", "malloc_trim", "dlopen"),
 )
 
+shutil._use_fd_functions = False  # as there
 _open = os.open
 
 
