@@ -50,7 +50,7 @@ class Section:
     comparisons: dict[str, Comparison] = field(default_factory=dict)
 
     def text(self, run: Run) -> str:
-        parts = [self._race_table(run[self.races])] if self.races else []
+        parts = [self._race_table(run[self.races])] if run.get(self.races) else []
         found = [one for one in run["figures"] if one["name"] in self.figures]
         if found:
             parts.append(table(["figure", "measured"], ([one["title"], one["value"]] for one in found)))
