@@ -69,10 +69,10 @@ FRONTS: dict[str, set[str]] = {
     "compat": set(),
     "export": set(),
     "doctor": set(),
-    "testing": {"counts"},
+    "testing": {"counts", "systems"},
     "cli": {
         *("doctor", "interrupts", "redaction", "splitting.manifest", "sources", "stores.cache_inventory"),
-        *("workers.failure", "workers.randomness"),
+        *("systems", "workers.failure", "workers.randomness"),
         *("observe.page", "observe.page.gathering", "observe.page.registry", "observe.page.server"),
     },
 }

@@ -23,6 +23,7 @@ from stoker.observe import ErrorPolicy
 from stoker.plan import Cursor
 from stoker.settings import Settings
 from stoker.workers import Workers
+from stoker.workers.backend import Death
 
 
 def settings_of(workers: Workers, *, prefetch: int = 2, in_order: bool = True) -> Settings:
@@ -58,11 +59,14 @@ class Consumer:
         self.makers = array("l")  # who has made it,
         self.engine_ns = array("q")  # and how long Stoker's own code has taken until then
         self.busy_s = 0.0  # in Stoker's code, by the assumptions
+        self.deaths: list[Death] = []  # of its workers
         self.on_batch: Callable[[Consumer], object] = lambda _: None
         self._tap = Tap(self.machine)
         pacing = Pacing(traits.run_seconds, traits.run_bytes)
         workers = WatchedWorkers(self.backend, None)
-        self._executor = Executor(self.machine, self._tap, workers, self.transport, pacing, leave_out=False)
+        self._executor = Executor(
+            self.machine, self._tap, workers, self.transport, pacing, leave_out=False, on_death=self.deaths.append
+        )
         self._units = IndexedUnits(job.plan, settings.longest_run)
         self._calendar, self._plan, self._assumptions = cluster.calendar, job.plan, assumptions
         self._step_s, self._batches = step_s, batches

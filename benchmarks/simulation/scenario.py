@@ -160,7 +160,7 @@ class Outcome:
         return max(after - before for before, after in itertools.pairwise(times))
 
     def deaths(self) -> int:
-        return sum(consumer.machine.usage.deaths for consumer in self.consumers)
+        return sum(len(consumer.deaths) for consumer in self.consumers)
 
 
 def simulate(scenario: Scenario) -> Outcome:

@@ -57,7 +57,7 @@ class Session:
         self._engine = EngineOwner(name, job, settings, hand, new_store, reopen_store, meter.look, meter.died)
         self._intake = Intake(agenda, self._engine, hand, settings.bridge, self._meter, failures)
         self._turns = Turns(name, self._engine, self._intake.end)
-        self.steps = Steps(agenda, self._intake, self._count)
+        self.steps = Steps(agenda, self._intake, self._turns)
         self.mixing = Mixing(agenda, self._engine, self._intake, self._turns, settings)
         self.showing = Showing(name, agenda, self._engine, meter, settings)
 
@@ -87,7 +87,7 @@ class Session:
     def __len__(self) -> int:
         """Batches in an epoch, as the dataset is now. A worker may have to be asked."""
         self._intake.recount()
-        self._count()
+        self.steps.count()
         return len(self._agenda)
 
     def known_length(self) -> int | None:
@@ -99,7 +99,7 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         """Where the consumer is, with what it has by now, as JSON can hold it."""
-        self._count()
+        self.steps.count()
         return self._agenda.progress.state(self._intake.cursor())
 
     def load(self, state: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ class Session:
         Raises:
             StateError: It is damaged, or of something else.
         """
-        self._count()
+        self.steps.count()
         plan = self._agenda.plan
         self._intake.jump(self._agenda.progress.from_state(state))
         if self._agenda.plan != plan and self.is_fresh:
@@ -187,8 +187,3 @@ class Session:
         if self._engine.feed is not None or self._engine.is_closed:
             raise TypeError(f"a {self._name} that has been started cannot be pickled: pickle it before its first use")
         return vars(self)
-
-    def _count(self) -> None:
-        """Has the dataset's length found, if only a worker can tell it."""
-        if not self._agenda.is_counted:
-            self._turns.take(self._intake.find_length)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from stoker.agenda import Agenda, IndexedAgenda
 from stoker.intake import Intake
 from stoker.plan import Cursor, Plan, batch_at, passed_over
+from stoker.turns import Turns
 
 
 class Steps:
@@ -15,11 +14,16 @@ class Steps:
     Args:
         agenda: What there is to do.
         intake: Goes on elsewhere.
-        count: Has the dataset's length found, if only a worker can tell it.
+        turns: One thread at a time uses the engine.
     """
 
-    def __init__(self, agenda: Agenda, intake: Intake, count: Callable[[], None]) -> None:
-        self._agenda, self._intake, self._count = agenda, intake, count
+    def __init__(self, agenda: Agenda, intake: Intake, turns: Turns) -> None:
+        self._agenda, self._intake, self._turns = agenda, intake, turns
+
+    def count(self) -> None:
+        """Has the dataset's length found, if only a worker can tell it."""
+        if not self._agenda.is_counted:
+            self._turns.take(self._intake.find_length)
 
     def seek(self, epoch: int, step: int) -> None:
         """To the batch of that step.
@@ -42,7 +46,7 @@ class Steps:
 
     def _plan(self) -> Plan:
         self._intake.recount()
-        self._count()
+        self.count()
         assert isinstance(self._agenda, IndexedAgenda)
         plan = self._agenda.progress.plan
         assert isinstance(plan, Plan)

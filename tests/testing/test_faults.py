@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from itertools import pairwise
 
 import psutil
@@ -20,7 +19,7 @@ NAMES = {"SIGKILL", "SIGSEGV", "SIGSTOP"}
 
 @pytest.fixture
 def only_stops(monkeypatch):
-    monkeypatch.setattr(faults, "_KINDS", (signal.SIGSTOP,))
+    monkeypatch.setattr(faults, "_KINDS", ("SIGSTOP",))
 
 
 def stopped(pids) -> list[int]:
@@ -74,7 +73,7 @@ def test_kills_are_spread_so_that_no_batch_meets_three(monkeypatch):
         return opened(pid)
 
     monkeypatch.setattr(faults, "opened", noting)
-    monkeypatch.setattr(faults, "_KINDS", (signal.SIGKILL, signal.SIGSEGV))
+    monkeypatch.setattr(faults, "_KINDS", ("SIGKILL", "SIGSEGV"))
     with Loader(Sleepy(400), 4, workers=3) as loader:
         for _ in chaos(loader, faults=1.0, seed=1):
             taken += 1

@@ -105,7 +105,7 @@ class NotebookScreen:
             self._show(summary)
 
     def _show(self, line: str) -> None:
-        from IPython.display import display  # type: ignore[import-not-found]  # there is one, since this is a notebook
+        from IPython.display import display  # there is one, since this is a notebook
 
         content = {"text/plain": line}
         if self._handle is None:

@@ -25,7 +25,7 @@ class Bench:
 
     def begin(self) -> None:
         placing = Placing(2, 1, 3, 1.0, {}, "spread", None, 10.0)
-        self.crew = Crew(placing, MagicMock(), "setup", MagicMock())
+        self.crew = Crew(placing, MagicMock(), None, "setup", MagicMock())
         for worker in range(3):
             self.crew.start(worker)
         for member in self.crew.members.values():
@@ -69,7 +69,7 @@ def test_nobody_is_let_go_who_has_something_to_do(bench):
 
 def test_a_cluster_that_was_left_is_an_error_and_nobody_is_killed_there(bench):
     bench.is_connected = False
-    with pytest.raises(StartError, match="close the loader first"):
+    with pytest.raises(StartError, match="close the loader before that"):
         bench.crew.check_connected()
     bench.crew.close()
     assert bench.killed == []
