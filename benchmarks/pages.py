@@ -116,8 +116,7 @@ def fill(page: str, run: Run) -> str:
     """The page with the run's tables between its marks."""
     for name, section in _sections().items():
         marked = re.compile(_MARKED.format(name=name), re.DOTALL)
-        if marked.search(page):
-            text = section.text(run)
+        if marked.search(page) and (text := section.text(run)):  # what was not measured again stays as it is
             page = marked.sub(lambda found, text=text: f"{found[1]}\n{text}\n{found[3]}", page)
     told = about(run["machine"], run["settings"])
     return re.sub(_MARKED.format(name="about"), lambda found: found[1] + told + found[3], page, flags=re.DOTALL)

@@ -76,14 +76,15 @@ def slow_move(batch: np.ndarray) -> np.ndarray:
     ],
 )
 def test_the_culprit_of_a_really_slow_loader_is_marked(tab, options, station):
-    """By sleeps, which no busy machine lengthens by as much as would name another. Batches are taken all the while: who
-    pauses to open a page is a slow consumer, and would be named."""
+    """By sleeps, which no busy machine lengthens by as much as would name another. Many batches are taken between two
+    looks: who looks at a page after each batch is a slow consumer, and would be named."""
     with stoker.Loader(Slow(), 10, watch=True, **options) as slow:
         batches = endless(slow)
         next(batches)
         tab.open(slow.watch_url)
         while tab.marked() != [(station, "▲ Bottleneck")]:  # until the test's time is up
-            next(batches)
+            for _ in range(20):
+                next(batches)
 
 
 def test_a_worker_that_is_killed_is_shown(tab, loader):
