@@ -100,7 +100,7 @@ class Slow:
 
 
 def test_where_items_are_slow_a_result_does_not_wait_for_the_next():
-    items, ahead = Slow(0.1), []
+    items, ahead = Slow(0.3), []
     with stoker.stream(works.number, items, workers=Threads(2)) as results:
         for taken in range(1, 9):
             next(results)
