@@ -20,7 +20,7 @@ def machine_of(settings: Settings) -> Machine:
     return Machine(
         workers=count,
         window=1 if traits.is_inline else count * settings.prefetch,
-        depth=min(2, settings.prefetch),
+        depth=settings.prefetch,  # all of it: nobody is there to send more while the consumer is busy
         in_order=settings.in_order,
         deaths_allowed=settings.max_deaths,
         leave_out=settings.policy.leaves_out,

@@ -100,6 +100,8 @@ def _modules() -> list[str]:
 def test_examples_in_docstrings_run(name):
     if name.startswith("stoker.bridges.to_"):
         pytest.importorskip(name.rpartition("_")[2])
+    if name.startswith("stoker.workers.ray."):
+        pytest.importorskip("ray")
     if name == "stoker.batches" or name.startswith("stoker.torch"):
         pytest.importorskip("torch")
     assert not doctest.testmod(importlib.import_module(name)).failed

@@ -57,6 +57,14 @@ def test_packed_workers_are_on_as_few_nodes_as_hold_them():
     until(lambda: not groups_left(), "no placement group is left")
 
 
+def test_options_that_ray_refuses_leave_no_placement_group():
+    before = groups_left()
+    workers = stoker.Ray(1, placement="pack", runtime_env={"working_dir": 5})
+    with Loader(Rows(), 5, workers=workers) as loader, pytest.raises(TypeError, match="working_dir"):
+        next(iter(loader))
+    assert groups_left() == before
+
+
 def test_a_placement_group_that_nobody_can_be_in_is_named():
     group = placement_group([{"CPU": 1000}])
     with Loader(Rows(), 5, workers=stoker.Ray(1, placement=group, start_timeout=1)) as loader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -231,6 +232,8 @@ def dropped_in(chance: random.Random) -> Life:
     )
 
 
+_HAS_TORCH = importlib.util.find_spec("torch") is not None
+
 KINDS = {
     "killed": killed,
     "deadly": deadly,
@@ -244,7 +247,7 @@ KINDS = {
 
 def draw_life(chance: random.Random) -> Life:
     """Any life."""
-    (kind,) = chance.choices(list(KINDS), [40, 10, 7, 13, 12, 8, 10])
+    (kind,) = chance.choices(list(KINDS), [40, 10, 7, 13, 12, 8, 10 if _HAS_TORCH else 0])
     return KINDS[kind](chance)
 
 

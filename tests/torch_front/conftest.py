@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import multiprocessing.forkserver
 import multiprocessing.resource_sharer
 import os
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 
 _HERE = Path(__file__).parent
+
+if importlib.util.find_spec("torch") is None:  # there is nothing to test
+    collect_ignore_glob = ["test_*.py"]
 
 _EXPECTED_WARNINGS = [
     # Tests ask for three workers on machines with two cores.

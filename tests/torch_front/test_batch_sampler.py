@@ -115,3 +115,17 @@ def test_it_pickles_and_refuses_what_a_loader_refuses():
         BatchSampler(NUMBERS, 0)
     with pytest.raises(ValueError, match="shuffle=True with order=Weighted"):
         BatchSampler(NUMBERS, 4, shuffle=True, order=stoker.Weighted(NUMBERS + 1.0))
+
+
+@pytest.mark.parametrize("state", [{}, {"epoch": 1}, {"epoch": "x", "order": {}}, {"epoch": 1, "order": 3}, [], None])
+def test_what_is_no_state_is_refused(state):
+    sampler = BatchSampler(NUMBERS, 4)
+    with pytest.raises(stoker.StateError, match="no state of a BatchSampler"):
+        sampler.load_state_dict(state)
+    assert sampler.epoch == 0
+
+
+@pytest.mark.parametrize("state", [{}, {"epoch": 1}, {"epoch": 1, "step": None}, None])
+def test_what_is_no_state_of_its_iterator_is_refused(state):
+    with pytest.raises(stoker.StateError, match="no state of an iterator"):
+        iter(BatchSampler(NUMBERS, 4)).load_state_dict(state)

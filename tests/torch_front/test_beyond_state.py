@@ -81,7 +81,8 @@ def test_out_of_order_nothing_is_lost_or_repeated(our_class, steps):
     assert Counter(number for batch in found for number in batch) == Counter(range(30))
 
 
-def test_out_of_order_a_batch_that_others_have_overtaken_is_not_lost(our_class, gate):
+@pytest.mark.parametrize("later", [0, 1, 2])
+def test_out_of_order_a_batch_that_others_have_overtaken_is_not_lost_and_they_are_not_repeated(our_class, gate, later):
     def make():
         return our_class(Gated(gate.path, at=0, count=8), batch_size=None, num_workers=2, in_order=False)
 
@@ -92,7 +93,7 @@ def test_out_of_order_a_batch_that_others_have_overtaken_is_not_lost(our_class, 
     state = stored(loader.state_dict())
     gate.open_when_waited_for()
     read(iterator)
-    fresh = our_class(Numbers(8), batch_size=None, num_workers=2, in_order=False)
+    fresh = our_class(Numbers(8), batch_size=None, num_workers=later, in_order=False)
     fresh.load_state_dict(state)
     assert Counter(found + read(fresh)) == Counter(range(8))
 

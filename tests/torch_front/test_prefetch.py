@@ -219,3 +219,29 @@ def test_the_timeout_is_for_one_batch_not_for_the_epoch(loader_class):
             return index
 
     assert list(loader_class(Slow(10), batch_size=None, num_workers=1, timeout=0.4)) == list(range(10))
+
+
+class Written(torch.utils.data.Dataset):
+    """Writes down each sample that it makes."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        with open(self.path, "a") as file:
+            file.write("x")
+        return index
+
+
+def test_as_many_batches_are_made_ahead_as_prefetch_factor_says(loader_class, tmp_path):
+    dataset = Written(tmp_path / "made")
+    iterator = iter(loader_class(dataset, batch_size=1, num_workers=2, prefetch_factor=5))
+    next(iterator)
+    deadline = time.monotonic() + 20.0
+    while os.path.getsize(dataset.path) < 2 * 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # a file has no event to wait for

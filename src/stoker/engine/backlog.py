@@ -29,6 +29,7 @@ class Backlog:
         self._ready: deque[int] = deque()  # out of order: finished tickets, as they came
         self._abandoned: dict[int, int] = {}  # tickets nobody waits for any more, with their slots
         self._given_up = 0  # of the entries
+        self._finished = self.most_finished = 0  # of the entries: now, and the most that there were at a time
 
     @property
     def first(self) -> int | None:
@@ -72,6 +73,8 @@ class Backlog:
             entry.probe_made()
             return False
         entry.answer = answer
+        self._finished += 1
+        self.most_finished = max(self.most_finished, self._finished)
         if not self._in_order:
             self._ready.append(answer.ticket)
         return True
@@ -90,6 +93,7 @@ class Backlog:
             return None
         entry = self.entries.pop(ticket)
         self._given_up -= entry.given_up is not None
+        self._finished -= entry.answer is not None
         return entry
 
     def abandon(self, with_a_worker: set[int]) -> None:
@@ -100,7 +104,7 @@ class Backlog:
             else:
                 self._slots.give_back(entry.slot)
         self.entries.clear()
-        self._given_up = 0
+        self._given_up = self._finished = 0
         self._order.clear()
         self._ready.clear()
 

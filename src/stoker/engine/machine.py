@@ -141,6 +141,7 @@ class Machine:
             self._slots.held,
             self._roster.nodes(),
             self._window.workers_up(),
+            min(self._slots.count, self._backlog.most_finished + len(self._roster)),
         )
 
     @property

@@ -16,6 +16,7 @@ class Usage:
         held: Slots that the consumer holds.
         nodes: Where each worker is; empty strings for this machine.
         up: How many workers there are, where they come and go.
+        filled: The most slots that had a batch for the consumer in them at any time, or were being written into.
     """
 
     runs: int = 0
@@ -24,3 +25,4 @@ class Usage:
     held: int = 0
     nodes: tuple[str, ...] = ()
     up: int | None = None
+    filled: int = 0

@@ -84,6 +84,6 @@ def _without_stations(stats: Stats) -> Diagnosis:
 
 
 def _never_used(e: Evidence) -> list[str]:
-    """Slots are made when they are needed, so those that are not there were never used."""
-    allowed, made = e.stats.workers * e.setup.prefetch, e.stats.slots_made
-    return [f"{allowed - made} of {allowed} slots were never used"] if 0 < made < allowed else []
+    """Of the slots that ``prefetch`` allows: with fewer, nothing would have been otherwise."""
+    allowed, filled = e.stats.workers * e.setup.prefetch, e.stats.slots_filled
+    return [f"{allowed - filled} of {allowed} slots were never used"] if 0 < filled < allowed else []

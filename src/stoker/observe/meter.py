@@ -51,7 +51,7 @@ class Meter:
         self._nodes: tuple[str, ...] = ("",) * max(workers, 1)  # as they were last known
         self._processors = ProcessorWatch(has_threads=self._setup.shares_interpreter)
         self._slow_samples = SlowSampleCount()
-        self._slots = 0  # the most that there were
+        self._slots = self._filled = 0  # the most that there were
         self._deaths = 0
         self._up: int | None = None  # where workers come and go: how many there were, as last known
 
@@ -147,7 +147,7 @@ class Meter:
         """What can be seen only while there are workers: to be called before they end."""
         self._nodes = usage.nodes or self._nodes
         self._up = self._up if usage.up is None else usage.up
-        self._slots = max(self._slots, usage.slots)
+        self._slots, self._filled = max(self._slots, usage.slots), max(self._filled, usage.filled)
         if usage is not _NOTHING:  # after the end, what the consumer's thread does has nothing to do with it
             self._processors.look(pids)
 
@@ -189,6 +189,7 @@ class Meter:
             slowest=self._recording.slowest(),
             slow_samples=self._slow_samples.stats(),
             slots_made=self._slots,
+            slots_filled=self._filled,
             setup=self._setup,
             processors=self._processors.last,
         )

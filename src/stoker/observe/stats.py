@@ -70,6 +70,7 @@ class Stats:
         slow_samples: Samples that took much longer than others of their batch, where ``dataset[i]`` is called for one
             at a time and takes longer than 50 µs, and there is no store.
         slots_made: The most slots that there were at any time.
+        slots_filled: The most of them that had a batch for you in them at any time, or were being written into.
         setup: How the loader was told to work.
         processors: What the operating system says of cores, and of who waited for one.
     """
@@ -104,6 +105,7 @@ class Stats:
     replaced: int = 0
     retries: int = 0
     slow_samples: SlowSampleStats = field(default_factory=SlowSampleStats)
+    slots_filled: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, and the diagnosis, as JSON can hold it."""

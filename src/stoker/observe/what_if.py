@@ -16,7 +16,6 @@ from heapq import heappop, heappush
 from stoker.observe.distribution import Distribution
 
 _UNITS = 256  # that are played through
-_DEPTH = 2  # requests that a worker has at a time: one that it works on, and the next
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,6 @@ class _Crew:
 
     def __init__(self, making: list[float], arrangement: Arrangement) -> None:
         self.window = arrangement.workers * arrangement.prefetch
-        self._room = arrangement.workers * min(_DEPTH, arrangement.prefetch)
         self._making, self._in_order = making, arrangement.in_order
         self._free = [0.0] * arrangement.workers  # when each of them is
         self._under_way: list[tuple[float, int]] = []  # when it is done, and its number
@@ -154,7 +152,7 @@ class _Crew:
         self._send(now)
 
     def _send(self, now: float) -> None:
-        while self._sent < min(len(self._making), self._taken + self.window) and len(self._under_way) < self._room:
+        while self._sent < min(len(self._making), self._taken + self.window):
             end = max(now, heappop(self._free)) + self._making[self._sent]
             heappush(self._free, end)
             heappush(self._under_way, (end, self._sent))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stoker.sources.files.arrays import parsed
 from stoker.splitting.content import BufferedContent
 from stoker.splitting.cutter import Written
 from stoker.splitting.limit import Limit
@@ -73,9 +74,9 @@ def _read_header(stream: BufferedContent) -> tuple[tuple[int, ...], np.dtype[Any
     try:
         version = np.lib.format.read_magic(io.BytesIO(begin))
         if version == (1, 0):
-            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(header)
+            shape, is_fortran, dtype = parsed(np.lib.format.read_array_header_1_0, header)
         elif version == (2, 0):
-            shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(header)
+            shape, is_fortran, dtype = parsed(np.lib.format.read_array_header_2_0, header)
         else:
             raise ValueError(f"format {version} is not supported")
     except ValueError as error:

@@ -84,16 +84,20 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]  # mypy does not l
         """Goes on with that epoch.
 
         Raises:
-            StateError: The order is not that of the state.
+            StateError: The order is not that of the state, or it is no such state.
         """
-        theirs, ours = state["order"], self._settings
+        try:
+            epoch, theirs = int(state["epoch"]), dict(state["order"])
+        except (TypeError, ValueError, LookupError) as error:
+            raise stoker.StateError(f"this is no state of a BatchSampler: {error!r}") from error
+        ours = self._settings
         for name in {**theirs, **ours}:
             if theirs.get(name) != ours.get(name):
                 raise stoker.StateError(
                     f"the state was saved with a BatchSampler whose {name} is {theirs.get(name)!r}, and this one has "
                     f"{ours.get(name)!r}: make the dataset and the BatchSampler as they were, or start afresh"
                 )
-        self.epoch = state["epoch"]
+        self.epoch = epoch
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
@@ -135,8 +139,12 @@ class _Epoch:
         return {"epoch": self._sampler.epoch if self._epoch is None else self._epoch, "step": self._step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        self._begin(state["epoch"])
-        self._step = state["step"]
+        try:
+            epoch, step = int(state["epoch"]), int(state["step"])
+        except (TypeError, ValueError, LookupError) as error:
+            raise stoker.StateError(f"this is no state of an iterator of a BatchSampler: {error!r}") from error
+        self._begin(epoch)
+        self._step = step
 
     def _begin(self, epoch: int) -> None:
         self._epoch, self._sampler.epoch = epoch, epoch + 1

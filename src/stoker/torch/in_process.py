@@ -35,6 +35,7 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
         self._index: tuple[Any] | None = None  # of the batch that is being made
         begin = super().__init__
         self.progress = begun(self, loader, saved, lambda: begin(loader))
+        self._taken = frozenset(self.progress.taken)  # before, by a loader whose batches came out of order
         self._fetch = self._dataset_fetcher.fetch
         if self._collate_fn is default_collate and self._auto_collation:
             self._dataset_fetcher.collate_fn = _collated
@@ -75,7 +76,7 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
 
     def _next_data(self) -> Any:
         if self._index is None:
-            while self._sampler_iter.pulled in self.progress.taken:  # saved by a loader whose batches came out of order
+            while self._sampler_iter.pulled in self._taken:
                 self._next_index()
             self._index = (self._next_index(),)
         number, began = self._sampler_iter.pulled - 1, perf_counter()

@@ -73,7 +73,7 @@ def played(
             taken_at.append(clock.now)
             meter.delivered(delivery, done, 4)
             clock.now += _at(step, number) * 1e6
-        figures = meter.stats(Usage(slots=slots))
+        figures = meter.stats(Usage(slots=slots, filled=slots))
     return replace(figures, processors=processors or Processors(cores=8))
 
 

@@ -11,6 +11,9 @@ import pytest
 
 from stoker.errors import StartError
 from stoker.workers.backend import Departure
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
 from stoker.workers.ray.crew import Crew
 from stoker.workers.ray.placing import Placing
 

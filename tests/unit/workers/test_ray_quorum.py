@@ -7,6 +7,9 @@ import logging
 import pytest
 
 from stoker.errors import StartError
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
 from stoker.workers.ray import quorum as module
 from stoker.workers.ray.crew_member import CrewMember
 from stoker.workers.ray.placing import Placing

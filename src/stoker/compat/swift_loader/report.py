@@ -42,7 +42,7 @@ class Report:
     def figures(self, stats: stoker.Stats) -> Figures:
         """All figures since the start."""
         found = asdict(stats)
-        no_sums = ("workers", "stations", "slowest", "slow_samples", "slots_made", "setup", "processors")
+        no_sums = ("workers", "stations", "slowest", "slow_samples", "slots_made", "slots_filled", "setup", "processors")
         for name in no_sums:
             del found[name]
         if self._by_pid:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from collections.abc import Iterator
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from stoker.sources.files.read_context import ReadContext
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _HEADER_BYTES = 1 << 16  # that are read at once; a header is seldom longer than 128
 _ZIP_END_BYTES = 22  # of the record that ends an archive, without a comment
+_PARSES = 10  # of a header: that other threads disturb so many in a row is not to be expected
+
+Read = TypeVar("Read")
 
 
 def read_npy(path: str, context: ReadContext) -> Columns:
@@ -56,8 +59,27 @@ def count_npz(path: str, context: ReadContext) -> int:
 
 def parse_npy(file: IO[bytes]) -> Array:
     """The array; one that would have to be unpickled is an error."""
-    array: Array = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+
+    def read(file: IO[bytes]) -> Array:
+        array: Array = np.lib.format.read_array(file, allow_pickle=False)
+        return array
+
+    return parsed(read, file)
+
+
+def parsed(read: Callable[[IO[bytes]], Read], file: IO[bytes]) -> Read:
+    """What ``read(file)`` gives, where numpy reads a header.
+
+    It parses the header with Python's own parser, which in releases of 3.11 raises a ``SystemError`` for sound text if
+    the garbage collector comes meanwhile and lets another thread parse something. Then it is read again.
+    """
+    begin = file.tell()
+    for _ in range(_PARSES - 1):
+        try:
+            return read(file)
+        except SystemError:
+            file.seek(begin)
+    return read(file)
 
 
 class _Header(NamedTuple):
@@ -110,7 +132,7 @@ def _header(file: IO[bytes]) -> _Header | None:
     read = _HEADERS.get(np.lib.format.read_magic(file))
     if read is None:
         return None
-    shape, by_columns, dtype = read(file)
+    shape, by_columns, dtype = parsed(read, file)
     if dtype.hasobject or not shape:
         raise ValueError(f"an array of shape {shape} and dtype {dtype} has no rows that can be read without pickle")
     return _Header(shape, by_columns, dtype, file.tell())

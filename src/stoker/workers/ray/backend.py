@@ -43,6 +43,7 @@ class RayBackend:
     def __init__(
         self, placing: Placing, setup: Any, transport: SlotTransport, ring: Callable[[], None] | None = None
     ) -> None:
+        actor_class(placing, None)  # raises what Ray refuses, before there are places that would have to be given back
         reserved = placing.reserve()
         new_actor = actor_class(placing, reserved)  # before there is a thread that would have to be ended
         self._bell = Bell()

@@ -1,0 +1,85 @@
+"""As many batches as ``prefetch`` says are made while the consumer is busy with another."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from stoker import Loader, Processes, Threads, stream
+
+WORKERS, PREFETCH = 2, 6
+PATIENCE_S = 20.0
+
+BACKENDS = [Threads(WORKERS), Processes(WORKERS), Processes(WORKERS, start="fork")]
+
+
+class Written:
+    """Writes down each sample that it makes."""
+
+    def __init__(self, path) -> None:
+        self._path = str(path)
+
+    def __len__(self) -> int:
+        return 200
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        time.sleep(0.01)  # slow enough that batches are not made several at a time
+        with open(self._path, "a") as file:
+            file.write("x")
+        return np.full(3, index)
+
+    def made(self) -> int:
+        return os.path.getsize(self._path)
+
+
+def wait_for(written: Written, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while written.made() < count:
+        assert time.monotonic() < deadline, f"{written.made()} were made, and not {count}"
+        time.sleep(0.01)  # a file has no event to wait for
+
+
+@pytest.mark.parametrize("workers", BACKENDS, ids=repr)
+def test_batches_are_made_while_the_consumer_is_busy(tmp_path, workers):
+    written = Written(tmp_path / "made")
+    with Loader(written, 1, workers=workers, prefetch=PREFETCH) as loader:
+        batches = iter(loader)
+        first = next(batches)
+        wait_for(written, 1 + WORKERS * PREFETCH)
+        rest = [int(batch[0, 0]) for batch in batches]
+    assert [int(first[0, 0]), *rest] == list(range(len(written)))
+
+
+@pytest.mark.parametrize("workers", BACKENDS, ids=repr)
+def test_results_of_a_stream_are_made_while_the_consumer_is_busy(tmp_path, workers):
+    written = Written(tmp_path / "made")
+    with stream(written.__getitem__, range(40), workers=workers, prefetch=PREFETCH) as results:
+        first = next(results)
+        wait_for(written, WORKERS * PREFETCH)  # items are not pulled before they are needed
+        assert [int(result[0]) for result in (first, *results)] == list(range(40))
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_what_waits_behind_a_slow_batch_is_made_by_others(in_order):
+    """However many wait there: the other worker, once it has nothing left to do, takes them over."""
+
+    def work(item: int) -> int:
+        time.sleep(1.0 if item == 0 else 0.01)
+        return item
+
+    with stream(work, range(60), workers=Processes(WORKERS), prefetch=PREFETCH, in_order=in_order) as results:
+        began = time.monotonic()
+        done = [int(next(results))]
+        until_first = time.monotonic() - began
+        done += [int(next(results)) for _ in range(2 * PREFETCH - 1)]
+        after = time.monotonic() - began - until_first
+        done += map(int, results)
+    if in_order:
+        assert done == list(range(60))
+        assert after < until_first, "all others were there when the slow one was"
+    else:
+        assert sorted(done) == list(range(60))
+        assert done[-1] == 0 or done.index(0) >= 2 * PREFETCH
