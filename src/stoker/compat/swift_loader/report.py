@@ -17,6 +17,9 @@ from stoker.compat.swift_loader.parcel import Parcel
 
 Figures = dict[str, Any]
 
+# Of stoker.Stats: what cannot be added up over epochs.
+_NO_SUMS = "workers", "stations", "slowest", "slow_samples", "slots_made", "slots_filled", "setup", "processors"
+
 
 class Report:
     """Collects one consumer's figures. Owns its log."""
@@ -42,8 +45,7 @@ class Report:
     def figures(self, stats: stoker.Stats) -> Figures:
         """All figures since the start."""
         found = asdict(stats)
-        no_sums = ("workers", "stations", "slowest", "slow_samples", "slots_made", "slots_filled", "setup", "processors")
-        for name in no_sums:
+        for name in _NO_SUMS:
             del found[name]
         if self._by_pid:
             rows = {
