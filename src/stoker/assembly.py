@@ -13,6 +13,8 @@ from stoker.settings import Settings
 from stoker.shadows import shadows_explained
 from stoker.workers import Death, Site, SlotTransport
 
+MOST_AT_A_WORKER = 50  # requests: they wait in a pipe, which may be as small as a page, and is never written to in vain
+
 
 def machine_of(settings: Settings) -> Machine:
     """A fresh machine, with as many workers and as much credit as the settings say."""
@@ -20,7 +22,7 @@ def machine_of(settings: Settings) -> Machine:
     return Machine(
         workers=count,
         window=1 if traits.is_inline else count * settings.prefetch,
-        depth=settings.prefetch,  # all of it: nobody is there to send more while the consumer is busy
+        depth=min(settings.prefetch, MOST_AT_A_WORKER),  # all at once: a busy consumer sends no more
         in_order=settings.in_order,
         deaths_allowed=settings.max_deaths,
         leave_out=settings.policy.leaves_out,

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from stoker import Loader, Processes, Threads, stream
+from stoker.assembly import MOST_AT_A_WORKER
+from stoker.workers.processes.records import REQUEST_BYTES
 
 WORKERS, PREFETCH = 2, 6
 PATIENCE_S = 20.0
@@ -83,3 +85,14 @@ def test_what_waits_behind_a_slow_batch_is_made_by_others(in_order):
     else:
         assert sorted(done) == list(range(60))
         assert done[-1] == 0 or done.index(0) >= 2 * PREFETCH
+
+
+@pytest.mark.parametrize("workers", BACKENDS, ids=repr)
+def test_more_may_be_prefetched_than_a_workers_pipe_holds(workers):
+    with stream(int, range(5000), workers=workers, prefetch=10_000) as results:
+        assert list(results) == list(range(5000))
+
+
+def test_what_a_worker_may_have_fits_into_the_smallest_pipe():
+    """Which the system gives to users who have many; the question for a dataset's length lies there, too."""
+    assert os.sysconf("SC_PAGE_SIZE") >= (MOST_AT_A_WORKER + 1) * REQUEST_BYTES
