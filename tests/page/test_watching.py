@@ -183,6 +183,8 @@ def test_what_a_killed_program_leaves_is_removed_by_the_next(registry):
         assert len(os.listdir(registry)) == 1
 
 
+# Of a file that is closed at once: an interrupt between ``with`` and what it opens leaves it to its own destructor.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_interrupts_at_any_moment_leave_nothing(registry):
     """Of the signal's handler, which raises wherever the main thread is."""
 

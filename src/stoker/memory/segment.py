@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-import weakref
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from stoker.interrupts import let_in, put_off
 from stoker.memory.adoption import address_of, adopt
 from stoker.memory.anonymous import allocate, anonymous_file
+from stoker.memory.closing import Closing
 from stoker.memory.mapping import PAGE, MappedFile, Sharing, page_aligned
 
 _COUNT = struct.Struct("<q")
@@ -27,7 +27,7 @@ class Segment:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._finalizer: weakref.finalize[[int], Segment] | None = None  # where nobody but us has the descriptor
+        self._closing: Closing | None = None  # where nobody but us has the descriptor
 
     @classmethod
     def write(cls, buffers: Sequence[memoryview]) -> Segment:
@@ -38,7 +38,7 @@ class Segment:
         extents = [(offset, buffer.nbytes) for offset, buffer in zip(offsets, buffers, strict=True)]
         with put_off():  # until somebody has the descriptor; from then on an interrupt only frees it
             segment = cls(fd := anonymous_file())
-            segment._finalizer = weakref.finalize(segment, os.close, fd)
+            segment._closing = Closing.together(segment, fd)
         allocate(fd, 0, page_aligned(end + 1))
         os.pwrite(fd, _COUNT.pack(len(extents)) + b"".join(_EXTENT.pack(*extent) for extent in extents), 0)
         for buffer, offset in zip(buffers, offsets, strict=True):
@@ -62,11 +62,12 @@ class Segment:
         return len(own) == len(buffers) and all(map(_is_equal, own, buffers))
 
     def close(self) -> None:
-        fd, self.fd, finalizer, self._finalizer = self.fd, -1, self._finalizer, None  # at once
         with put_off():
-            if finalizer is not None:
-                finalizer()
-            elif fd >= 0:
+            fd, self.fd = self.fd, -1
+            closing, self._closing = self._closing, None
+            if closing is not None:
+                closing.let_go()
+            if fd >= 0:
                 os.close(fd)
 
 

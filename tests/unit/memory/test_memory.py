@@ -63,6 +63,27 @@ def test_a_mapping_is_unmapped_whatever_interrupts_its_making_or_its_end():
     assert (maps(), mappings_left()) == before
 
 
+def test_the_file_of_a_segment_is_closed_whatever_interrupts_its_making_or_its_end():
+    before = descriptors()
+    parts = [memoryview(bytes(1000))]
+    with Storm().every(0.0002) as storm:
+        while storm.count < 1000:
+            storm.all_of((Segment.write(parts).fd for _ in range(100)), int)
+    gc.collect()
+    assert descriptors() == before
+
+
+def test_the_file_of_a_segment_is_closed_once():
+    segment = Segment.write([memoryview(b"x")])
+    fd = segment.fd
+    segment.close()
+    other = os.open(os.devnull, os.O_RDONLY)  # which the system gives the same number
+    del segment
+    gc.collect()
+    assert other == fd
+    os.close(other)
+
+
 def test_no_room_is_an_error_that_says_what_to_change(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
