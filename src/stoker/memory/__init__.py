@@ -4,6 +4,7 @@ Imports ``errors`` and ``collate``. Nothing here knows of processes: whoever has
 """
 
 from stoker.memory.anonymous import allocate, anonymous_file, give_back, unnamed_file
+from stoker.memory.closing import Closing
 from stoker.memory.codec import Decoder, Encoder, Packed
 from stoker.memory.descriptors import above_stdio, fill_stdio, is_open, pipe, reopened
 from stoker.memory.leases import Lease, Leases
@@ -14,6 +15,7 @@ from stoker.memory.segment import Segment
 from stoker.memory.slots import Slot, Slots
 
 __all__ = [
+    "Closing",
     "Decoder",
     "Encoder",
     "Lease",

@@ -14,7 +14,6 @@ import io
 import mmap
 import os
 import sys
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from stoker.collation.tensors import is_plain_tensor, is_tensor
+from stoker.interrupts import put_off
+from stoker.memory import Closing
 from stoker.systems import IS_LINUX, not_here
 
 _CTYPES = "multiprocessing.sharedctypes"
@@ -43,12 +44,20 @@ class Lent:
         return fd
 
 
+class _Copy:
+    """A copy of a descriptor, which is closed with it."""
+
+    def __init__(self, fd: int) -> None:
+        with put_off():  # until it is certain to be closed
+            self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+            Closing.together(self, self.fd)
+
+
 class Lending:
     """Copies of the descriptors that a pickled job refers to, kept open for workers that are still to come."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, ...], int] = {}
-        weakref.finalize(self, _close_all, self._kept)
+        self._kept: dict[tuple[int, ...], _Copy] = {}
         self._reducers: dict[type, Any] | None = None
 
     def DupFd(self, fd: int) -> Lent:
@@ -61,8 +70,8 @@ class Lending:
         about = os.fstat(fd)
         key = (about.st_dev, about.st_ino, fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE)
         if key not in self._kept:
-            self._kept[key] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-        return self._kept[key]
+            self._kept[key] = _Copy(fd)
+        return self._kept[key].fd
 
     @contextlib.contextmanager
     def allowed(self) -> Iterator[None]:
@@ -102,12 +111,7 @@ class Lending:
         return _shared_tensor, (self.DupFd(self.duplicate_for_child(fd)), nbytes, tensor.dtype, *where)
 
     def close(self) -> None:
-        _close_all(self._kept)
-
-
-def _close_all(kept: dict[tuple[int, ...], int]) -> None:
-    while kept:
-        os.close(kept.popitem()[1])
+        self._kept.clear()
 
 
 def reduce_memmap(array: Any) -> Any:
