@@ -26,8 +26,8 @@ Errors = npt.NDArray[np.float64]  # how many positions each source has had too m
 
 _CELL = 8192  # positions that are looked at together
 _SEARCHED = 512  # positions at the beginning of a cell, at the calmest of which it begins indeed
-_CALM = (0.75, 0.9, 1.0)  # positions from its share that a source may be where a stretch begins: tried in turn
-_LONGEST = 512  # positions in a stretch
+_CALM = (0.5, 0.6, 0.75, 0.85, 0.9, 0.95, 1.0)  # positions from its share that a source may be where a stretch begins
+_LONGEST = 1024  # positions in a stretch
 _MOST = 1 + 1e-9  # positions from its share: what floats are rounded by must not matter
 
 
