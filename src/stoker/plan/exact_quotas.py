@@ -27,6 +27,7 @@ Errors = npt.NDArray[np.float64]  # how many positions each source has had too m
 _CELL = 8192  # positions that are looked at together
 _SEARCHED = 512  # positions at the beginning of a cell, at the calmest of which it begins indeed
 _CALM = (0.5, 0.6, 0.75, 0.85, 0.9, 0.95, 1.0)  # positions from its share that a source may be where a stretch begins
+_CALM_ENOUGH = 0.75  # the same where a cell begins
 _LONGEST = 1024  # positions in a stretch
 _MOST = 1 + 1e-9  # positions from its share: what floats are rounded by must not matter
 
@@ -96,7 +97,7 @@ class ExactQuotas:
 
     def in_cell(self, cell: int) -> tuple[_Stretch, ...]:
         """The stretches of a cell."""
-        start, first, last = cell * _CELL, self._begin(cell), self._begin(cell + 1)
+        start, first, last = cell * _CELL, _begin_of(self, cell), _begin_of(self, cell + 1)
         shares, before = self._tree.shared_out(start, last), self._errors(start)
         far = np.concatenate([self._far(share, before[share.source]) for share in shares])
         far = np.sort(far[(far > first - start) & (far < last - start)])
@@ -112,14 +113,14 @@ class ExactQuotas:
             stretches += [_Stretch(start + low + place, anew) for place, anew in found]
         return tuple(stretches)
 
-    def _begin(self, cell: int) -> int:
+    def begin(self, cell: int) -> int:
         """Where a cell begins: sources are close to their shares, if that is so anywhere near."""
         start = cell * _CELL
         before = self._errors(start)
-        if np.abs(before).max() <= _CALM[0]:
+        if np.abs(before).max() <= _CALM_ENOUGH:
             return start
         most = np.abs(self._all_errors(before, self._tree.assigned(start, start + _SEARCHED)[0])).max(axis=1)
-        calm = next((near for limit in _CALM if (near := (most <= limit).nonzero()[0]).size), [0])
+        calm = next((near for limit in (_CALM_ENOUGH, 0.9, 1.0) if (near := (most <= limit).nonzero()[0]).size), [0])
         return start + int(calm[0])
 
     def _errors(self, n: int) -> Errors:
@@ -150,6 +151,11 @@ def quotas(weights: tuple[float, ...], owed: tuple[float, ...]) -> Quotas | Exac
     """
     tree = Quotas(weights, owed)
     return ExactQuotas(weights, owed) if _MOST < tree.farthest < inf else tree
+
+
+@lru_cache(maxsize=256)
+def _begin_of(quotas: ExactQuotas, cell: int) -> int:
+    return quotas.begin(cell)
 
 
 @lru_cache(maxsize=256)

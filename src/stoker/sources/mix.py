@@ -320,8 +320,8 @@ def checked_weights(weights: Any, names: tuple[str, ...]) -> Weights:
             what = f"a weight for {unknown[0]!r}, which is no source" if unknown else f"no weight for {missing[0]!r}"
             raise ValueError(f"weights: there is {what}: pass one for each of {', '.join(names)} (0: none of it)")
         given = [weights[name] for name in names]
-    elif isinstance(weights, list | tuple | np.ndarray):
-        given = list(weights)
+    elif isinstance(weights, list | tuple) or (hasattr(weights, "__array__") and np.ndim(weights) == 1):
+        given = list(weights) if isinstance(weights, list | tuple) else np.asarray(weights).tolist()
         if len(given) != len(names):
             raise ValueError(f"weights: {len(given)} for {len(names)} sources: pass one for each of {', '.join(names)}")
     else:
