@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,15 @@ def test_out_of_order_each_batch_still_comes_once():
         found = [tuple(batch.tolist()) for batch in loader]
     with Loader(mix(length=300), 10, shuffle=True) as loader:
         assert Counter(found) == Counter(tuple(batch.tolist()) for batch in loader)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_weights_may_be_a_tensor(dtype):
+    sources = {"a": list(range(30)), "b": list(range(100, 110))}
+    loaders = [Loader(Mix(sources, weights), 4) for weights in (torch.tensor([3, 1], dtype=dtype), [3, 1])]
+    assert_same(*([batch.tolist() for batch in loader] for loader in loaders))
+    with pytest.raises(ValueError, match="3 for 2 sources"):
+        Mix(sources, torch.tensor([3, 1, 1]))
 
 
 def test_weights_by_default_are_the_lengths():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import stoker
 from stoker import Inline, Loader, Mix, Processes, StateError, Threads
+from stoker.plan import check_sum
 from tests.streams import assert_same, kept
 
 WEB, CODE = range(1000), range(1000, 1300)
@@ -366,3 +367,14 @@ def test_an_automatic_shard_that_is_found_late_moves_the_schedule(monkeypatch):
         monkeypatch.setenv("RANK", "1")
         monkeypatch.setenv("WORLD_SIZE", "2")
         assert shares(take(loader, 5)) == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("by", ["quota", "chance"])
+def test_a_state_of_another_formula_is_refused_rather_than_taken_for_another_order(by):
+    loader = Loader(Mix({"a": range(20), "b": range(100, 120)}, [2, 1], by=by), 4)
+    next(iter(loader))
+    state = loader.state_dict()
+    state["plan"]["order"] = f"Mix(by={by!r})"  # as it was before sources kept within one of their shares
+    state["check"] = check_sum(state)
+    with pytest.raises(StateError, match="formula"):
+        loader.load_state_dict(state)

@@ -129,3 +129,55 @@ def test_what_is_no_state_is_refused(state):
 def test_what_is_no_state_of_its_iterator_is_refused(state):
     with pytest.raises(stoker.StateError, match="no state of an iterator"):
         iter(BatchSampler(NUMBERS, 4)).load_state_dict(state)
+
+
+def with_weights(workers: int, *, ends: str | None = None) -> tuple[BatchSampler, DataLoader]:
+    sources = {"web": list(range(60)), "code": list(range(100, 160))}
+    mix = stoker.Mix(sources, {"web": 3, "code": 1}, **({"ends": ends} if ends else {"length": 24}))
+    sampler = BatchSampler(mix, 4, shuffle=True)
+    return sampler, DataLoader(mix, batch_sampler=sampler, num_workers=workers)
+
+
+@pytest.mark.parametrize(("workers", "later"), [(0, 2), (2, 0)])
+def test_weights_that_are_set_hold_from_the_next_loop_on_and_are_part_of_the_state(workers, later):
+    sampler, loader = with_weights(workers)
+    running = iter(loader)
+    begun = [next(running).tolist() for _ in range(2)]
+    sampler.set_weights({"web": 0, "code": 1})
+    sampler.set_weights({"web": 1, "code": 1})  # the last ones hold
+    first = begun + batches(running)
+    assert sum(index >= 100 for batch in first for index in batch) == 6
+    second = iter(loader)
+    begun = [next(second).tolist() for _ in range(2)]
+    state = json.loads(json.dumps(loader.state_dict()))
+    rest = batches(second)
+    assert sum(index >= 100 for batch in begun + rest for index in batch) == 12
+    third = batches(loader)
+
+    resumed, again = with_weights(later)
+    again.load_state_dict(state)
+    assert [batches(again), batches(again)] == [rest, third]
+    resumed.set_weights([1, 0])
+    assert max(index for batch in batches(again) for index in batch) < 100
+
+
+def test_a_state_without_weights_that_were_set_has_those_of_the_mixture_again():
+    sampler, loader = with_weights(0)
+    state, due = loader.state_dict(), batches(loader)
+    sampler.set_weights([0, 1])
+    assert batches(loader) != due
+    loader.load_state_dict(state)
+    assert batches(loader) == due
+
+
+def test_weights_are_those_of_a_mixture_and_of_an_epoch_that_comes():
+    with pytest.raises(TypeError, match=r"stoker\.Mix"):
+        BatchSampler(NUMBERS, 4).set_weights([1])
+    sampler, loader = with_weights(0, ends="never")
+    with pytest.raises(ValueError, match="code"):
+        sampler.set_weights({"web": 1})
+    sampler.set_weights([0, 1])
+    assert min(next(iter(loader)).tolist()) >= 100
+    with pytest.raises(ValueError, match="never"):
+        sampler.set_weights([1, 0])
+    assert sampler.indices(0, 1) is not None

@@ -1,6 +1,6 @@
 """``Buckets``: batches of samples of like length, perhaps within a budget of tokens.
 
-Every number in this file is part of the frozen formula: to change one is to raise `PLAN_VERSION`.
+Every number in this file is part of the frozen formula: to change one is to raise `_FORMULA`.
 """
 
 from operator import index
@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stoker.plan.batched_order import BatchedOrder
 from stoker.plan.domains import Domain
 from stoker.plan.given import digest_of
 from stoker.plan.order import Shuffled
 from stoker.plan.permutation import Positions, derive
 
+_FORMULA = 2  # raised when any batch would have other samples, or go to another shard
 _SPREAD = 1.06  # the longest of a bucket against the shortest, where we choose the edges: 3 % of padding
 _FEW = 32  # samples in a batch; where so few fit into the budget, each number of them has a bucket of its own
 # Batches with like numbers of tokens that come together: shards take turns in them. Fewer where all batches have one
@@ -73,6 +75,8 @@ class BucketOrder:
     always the same. Then batches are put into an order of the epoch's own.
     """
 
+    deals_batches = True
+
     __slots__ = ("_buckets", "_digest", "_has_rest", "_lengths", "_name", "_sizes", "holds_batches")
 
     def __init__(self, lengths: Positions, edges: Positions, batch_size: int, max_tokens: int | None) -> None:
@@ -82,7 +86,7 @@ class BucketOrder:
         self._sizes, self._has_rest = _batch_sizes(lengths, buckets, len(edges) + 1, batch_size, max_tokens)
         self.holds_batches = max_tokens is not None
         self._digest = digest_of(lengths, edges)
-        self._name = f"Buckets({self._digest}, max_tokens={max_tokens})"
+        self._name = f"Buckets({self._digest}, max_tokens={max_tokens}, formula={_FORMULA})"
 
     def positions(self, length: int, seed: int, epoch: int) -> int:
         """Batches, or samples where all batches have one size."""
@@ -93,21 +97,22 @@ class BucketOrder:
             )
         return len(self._sizes) if self.holds_batches else length
 
-    def of_epoch(self, length: int, shuffle: bool | int, seed: int, epoch: int) -> "BatchedOrder":
+    def of_epoch(self, length: int, shuffle: bool | int, seed: int, epoch: int) -> BatchedOrder:
         count, sizes = len(self._lengths), self._sizes
         samples, batches = np.arange(count), np.arange(len(sizes))
         if shuffle:
             samples = Shuffled(count, derive(Domain.BUCKET_SAMPLES, seed, epoch)).at(samples)
         samples = samples[np.argsort(self._buckets[samples], kind="stable")]
         starts = np.cumsum(sizes) - sizes
+        tokens = np.add.reduceat(self._lengths[samples], starts) if count else sizes
+        full = len(sizes) - self._has_rest  # what is left over comes last, as in any epoch
         if shuffle:
-            tokens = np.add.reduceat(self._lengths[samples], starts) if count else sizes
-            full = len(sizes) - self._has_rest  # what is left over comes last, as in any epoch
             alike = _ALIKE if self.holds_batches else _ALIKE_IN_LENGTH
             batches[:full] = _shuffled_batches(tokens[:full], alike, seed, epoch)
         bounds = np.concatenate(([0], np.cumsum(sizes[batches])))
         moved = np.repeat(starts[batches] - bounds[:-1], sizes[batches]) + np.arange(count)
-        return BatchedOrder(samples[moved], bounds)
+        # Where batches have one size, one that is smaller is no batch of its own, but a last round's samples.
+        return BatchedOrder(samples[moved], bounds, tokens[batches if self.holds_batches else batches[:full]])
 
     def fingerprint(self, epoch: int | None) -> str:
         return self._name
@@ -120,21 +125,6 @@ class BucketOrder:
 
     def _key(self) -> tuple[str, bytes]:
         return self._name, self._sizes.tobytes()
-
-
-class BatchedOrder:
-    """Samples in an order, and where each batch of them begins; the last bound is the end."""
-
-    __slots__ = ("_samples", "bounds")
-
-    def __init__(self, samples: Positions, bounds: Positions) -> None:
-        self._samples, self.bounds = samples, bounds
-
-    def indices(self, start: int, stop: int) -> list[int]:
-        return self._samples[start:stop].tolist()  # type: ignore[no-any-return]
-
-    def at(self, positions: Positions) -> Positions:
-        return self._samples[positions]
 
 
 def _shuffled_batches(tokens: Positions, alike: int, seed: int, epoch: int) -> Positions:

@@ -1,9 +1,9 @@
 """Mixtures: several sources in one endless stream of samples, each by its weight and at its own pace.
 
 The stream is arithmetic, like any other order. Its positions are cut into *segments*, in each of which the weights are
-the same; within one, `quotas.py` tells the source of a position and how many samples of the source came before it. By
-that count the source goes through its own epochs, each in an order of its own. Epoch e of a mixture is the positions
-from e times its length on: it goes on where the one before has ended.
+the same; within one, `exact_quotas.py` tells the source of a position and how many samples of the source came before
+it. By that count the source goes through its own epochs, each in an order of its own. Epoch e of a mixture is the
+positions from e times its length on: it goes on where the one before has ended.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from stoker.plan.domains import Domain
+from stoker.plan.exact_quotas import ExactQuotas, quotas
 from stoker.plan.order import Nearby, Order, Sequential, Shuffled
 from stoker.plan.permutation import Permutation, Positions, derive
-from stoker.plan.quotas import Quotas, SourceShare, assigned, quotas
+from stoker.plan.quotas import Quotas, SourceShare, assigned
 
 By = Literal["quota", "chance"]
 
 ENDLESS = 2**62  # positions: how many an order can have
+FORMULA = 2  # raised when a mixture, of whatever weights, would have another source at any position
 
 _BLOCK = 4096  # positions; by chance, the positions of a block change places with each other
 _BUFFER = 8192  # positions that are worked out together: each source costs 25 µs, however few of them are its own
@@ -50,7 +52,7 @@ class Segment(NamedTuple):
         return cls(start, weights, counts, (0.0,) * len(weights))
 
     @property
-    def quotas(self) -> Quotas:
+    def quotas(self) -> Quotas | ExactQuotas:
         return quotas(self.weights, self.owed)
 
 

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, Literal, TypeAlias
 
 from stoker.errors import StateError
-from stoker.plan.mixed import ENDLESS, By, Mixed, MixedStream, Segment
+from stoker.plan.mixed import ENDLESS, FORMULA, By, Mixed, MixedStream, Segment
 
 Ends = Literal["first", "all", "never"]
 Weights: TypeAlias = tuple[float, ...]
@@ -104,7 +104,7 @@ class Mixture:
         return Mixed(self.stream, names, lengths, first=first, positions=self.length, shuffle=shuffle, seed=seed)
 
     def fingerprint(self, epoch: int | None) -> str:
-        return f"Mix(by={self.recipe.by!r})"
+        return f"Mix(by={self.recipe.by!r}, formula={FORMULA})"
 
     @property
     def rounds(self) -> int:

@@ -1,9 +1,11 @@
 """The protocol of orders of one's own: of a plan that is neither in the dataset's order nor a shuffle of it."""
 
-from typing import Protocol, TypeGuard
+from typing import Literal, Protocol, TypeGuard
 
 from stoker.plan.order import Order
 from stoker.plan.permutation import Positions
+
+LastRound = Literal["divided", "whole", "dropped"]  # what becomes of the batches of a round that is not full
 
 
 class Ordering(Protocol):
@@ -37,6 +39,9 @@ class Batched(Order, Protocol):
     def bounds(self) -> Positions:
         """Where each batch begins among the samples, in the order of the epoch; the last one is the end."""
 
+    def turns(self, position: int, shards: int, last: LastRound) -> Positions:
+        """Of the full round that begins with the batch at that position, the place of each shard in it."""
+
 
 class BatchOrdering(Ordering, Protocol):
     """An order that cuts epochs into batches itself: its positions are whole batches.
@@ -51,3 +56,8 @@ class BatchOrdering(Ordering, Protocol):
 def holds_batches(order: Ordering | None) -> TypeGuard[BatchOrdering]:
     """Whether it cuts epochs into batches itself."""
     return getattr(order, "holds_batches", False)
+
+
+def deals_batches(order: Ordering | None) -> bool:
+    """Whether it says which shard has which batch of a round, be they of one size or not."""
+    return getattr(order, "deals_batches", False)

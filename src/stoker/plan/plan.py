@@ -9,7 +9,7 @@ from stoker.plan.domains import Domain
 from stoker.plan.epoch_orders import EpochOrders
 from stoker.plan.fields import check_size, checked_fields
 from stoker.plan.order import plain_order
-from stoker.plan.ordering import Batched, Ordering, holds_batches
+from stoker.plan.ordering import Batched, Ordering, deals_batches, holds_batches
 from stoker.plan.permutation import derive, extend
 from stoker.plan.rotated import Rotated
 from stoker.plan.round_shares import RoundShares
@@ -155,11 +155,10 @@ class Plan:
         if self.times > 1:
             start, stop = shares.of_uses(self.span, position)
         elif self.order is not None and holds_batches(self.order):
-            bounds = cast(Batched, self._orders.of(epoch)).bounds
-            start, stop = shares.of_batches(bounds, position, rest)
+            start, stop = shares.of_batches(cast(Batched, self._orders.of(epoch)), position, rest)
         elif rest >= shares.stride:
-            start = position + self.shard[0] * shares.size
-            stop = start + shares.size
+            dealt = cast(Batched, self._orders.of(epoch)) if deals_batches(self.order) else None
+            start, stop = shares.of_full_round(dealt, position)
         else:
             first, last = shares.of_last_round(rest)
             start, stop = position + first, position + last
@@ -173,7 +172,7 @@ class Plan:
     def batches(self, epoch: int, position: int = 0) -> Iterator[Batch]:
         """This shard's batches from the round at `position` to the end of the epoch."""
         # Full rounds, in which each shard has a batch, without any call.
-        if self.times == 1 and position >= 0 and not holds_batches(self.order):
+        if self.times == 1 and position >= 0 and not deals_batches(self.order):
             size, stride, last = self.batch_size or 1, self.stride, self.positions_in(epoch) - self.stride
             before = self.shard[0] * size
             while position <= last:

@@ -3,7 +3,8 @@
 Sources hang as leaves in a binary tree. Of the first n positions of a node, its left child has n * p, rounded, where p
 is its share of the node's weight; the right child has the others. So the source of any position, and how many
 positions the source had before, are found on the way down from the root. The reasons, and how far counts can be from
-their shares, are in `docs/design/mixtures.md`. Every number in this file is part of the frozen formula.
+their shares, are in `docs/design/mixtures.md`. Every number in this file is part of the frozen formula:
+to change one is to raise `FORMULA`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from math import inf
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -65,7 +67,8 @@ class SourceShare(NamedTuple):
 class Quotas:
     """Shares out the positions 0, 1, 2, ... among sources, by weight.
 
-    After any number n of positions each source has had n * weight of them, rounded, give or take one.
+    After any number n of positions each source has had n * weight of them, give or take one, or a little more for some
+    weights: `farthest`. `exact_quotas.py` is without that.
 
     Args:
         weights: One for each source, 0 or more, in any scale; not all 0.
@@ -82,6 +85,21 @@ class Quotas:
         self._owed = tuple(owed) or (0.0,) * len(weights)
         self._tree, self._owed_to_all = _built(_halves(tuple(map(float, weights))), self._owed)
 
+    @property
+    def farthest(self) -> float:
+        """How far a source can be from its share at most; infinity, where it is owed more than it can be given."""
+        farthest, nodes = 0.0, [(self._tree, 0.0)]
+        while nodes:
+            node, above = nodes.pop()  # above: the sum of its weight / weight of each inner node above it but the root
+            if isinstance(node, int):
+                farthest = max(farthest, (1 + above) / 2)
+            elif abs(node.owed) > 0.5:
+                return inf
+            else:
+                own, share = above + (node is not self._tree), node.share / _ONE
+                nodes += [(node.left, own * share), (node.right, own * (1 - share))]
+        return farthest
+
     def counts(self, n: int) -> list[int]:
         """How many of the first n positions each source has."""
         found = [0] * len(self._owed)
@@ -97,11 +115,15 @@ class Quotas:
 
     def owed(self, n: int) -> list[float]:
         """How many positions each source has had too few of after the first n, with what it was owed before."""
-        found, nodes = list(self._owed), [(self._tree, n, self._owed_to_all)]
+        return [round(-error, _DIGITS) + 0.0 for error in self.errors(n)]  # without a sign, if it is 0
+
+    def errors(self, n: int) -> list[float]:
+        """How many positions each source has had too many of after the first n, with what it was owed before."""
+        found, nodes = [-owed for owed in self._owed], [(self._tree, n, self._owed_to_all)]
         while nodes:
             node, of, owed = nodes.pop()
             if isinstance(node, int):
-                found[node] = round(owed, _DIGITS) + 0.0  # without a sign, if it is 0
+                found[node] = -owed
                 continue
             left = _to_left_of(of, node)
             rest = (of * node.share + node.phase) % _ONE - node.phase  # by which its count was rounded down
@@ -135,12 +157,6 @@ def assigned(shares: Sequence[SourceShare], size: int) -> tuple[Positions, Posit
         sources[places] = source
         counts[places] = np.arange(before, before + places.size)
     return sources, counts
-
-
-@lru_cache(maxsize=64)
-def quotas(weights: tuple[float, ...], owed: tuple[float, ...]) -> Quotas:
-    """Those of these weights; most mixtures have the same ones for long."""
-    return Quotas(weights, owed)
 
 
 def _to_left_of(n: int, node: Node) -> int:

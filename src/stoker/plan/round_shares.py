@@ -1,6 +1,7 @@
 """Shares of rounds: which part of each round one shard has."""
 
-from stoker.plan.permutation import Positions
+from stoker.plan.batched_order import divided
+from stoker.plan.ordering import Batched, LastRound
 
 
 class RoundShares:
@@ -25,6 +26,14 @@ class RoundShares:
         too_few = self.stride - 1 if drop_last else 0
         self.too_few = too_few if even else max(too_few, shard[0])
 
+    def of_full_round(self, order: Batched | None, position: int) -> tuple[int, int]:
+        """Of the round that begins there, where this shard's batch begins and ends: in turn, or as the order says."""
+        place, shards = self._shard
+        if order is not None and shards > 1:
+            place = int(order.turns(position // self.size, shards, "dropped")[place])
+        start = position + place * self.size
+        return start, start + self.size
+
     def of_last_round(self, rest: int) -> tuple[int, int]:
         """Of a round that has so many positions and is not full: where this shard's part begins and ends."""
         shard, shards = self._shard
@@ -34,11 +43,11 @@ class RoundShares:
         # Fewer samples than shards: some would get none, and take one that a neighbour has too; or none indeed.
         return (start, start + 1) if self._even else (min(shard, rest), min(shard + 1, rest))
 
-    def of_batches(self, bounds: Positions, position: int, rest: int) -> tuple[int, int]:
+    def of_batches(self, order: Batched, position: int, rest: int) -> tuple[int, int]:
         """Of a round of whole batches: this shard's own, or, in the last round, perhaps a part of one.
 
         Args:
-            bounds: Where each batch begins among the samples.
+            order: Of the epoch.
             position: The number of the round's first batch.
             rest: Batches from there to the end of the epoch.
 
@@ -46,15 +55,21 @@ class RoundShares:
             Where it begins and ends among the samples.
         """
         shard, shards = self._shard
-        is_shared = rest < shards and self._even
-        nth = shard * rest // shards if is_shared else shard
-        start, stop = bounds[position + nth : position + nth + 2].tolist()
-        if not is_shared:
-            return start, stop
-        first, last = -(-nth * shards // rest), -(-(nth + 1) * shards // rest)  # the shards that have it
-        part, parts, size = shard - first, last - first, stop - start
-        begin = start + part * size // parts
-        return begin, max(start + (part + 1) * size // parts, begin + 1)
+        if rest >= shards:
+            place = int(order.turns(position, shards, self._last_round)[shard]) if shards > 1 else 0
+            batch, part, parts = place, 0, 1
+        else:
+            batch, part, parts = divided(shard, rest, shards) if self._even else (shard, 0, 1)
+        start, stop = order.bounds[position + batch : position + batch + 2].tolist()
+        begin = start + part * (stop - start) // parts
+        # A sample is in several parts, if there are fewer samples than parts.
+        return begin, max(start + (part + 1) * (stop - start) // parts, begin + 1) if parts > 1 else stop
+
+    @property
+    def _last_round(self) -> LastRound:
+        if self._drops_last:
+            return "dropped"
+        return "divided" if self._even else "whole"
 
     def in_a_row(self, positions: int) -> tuple[int, int]:
         """First position and number of positions of this shard in an epoch, where each shard has its own in a row."""

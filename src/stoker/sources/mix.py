@@ -41,8 +41,8 @@ class Mix:
         weights: One for each source, by name or in order, in any scale: 3 and 1 are the same as 0.75 and 0.25. Or a
             schedule, ``[(0, weights), (10_000, weights), ...]``: from which step on they are what they are. A step is
             one batch of each shard. None: in proportion to the lengths of the sources.
-        by: "quota": sources alternate as evenly as can be: after N samples each has had N times its weight, rounded,
-            give or take one. "chance": each stretch of 4,096 samples has these quotas, in an order that is drawn.
+        by: "quota": sources alternate as evenly as can be: after N samples each has had N times its weight, give or
+            take one. "chance": each stretch of 4,096 samples has these quotas, in an order that is drawn.
         ends: When an epoch of the loader ends. "first": before any source would begin again. "all": when every
             source was gone through at least once. "never": the epoch has no end.
         length: The number of samples in an epoch, instead of ``ends``.
@@ -320,8 +320,8 @@ def checked_weights(weights: Any, names: tuple[str, ...]) -> Weights:
             what = f"a weight for {unknown[0]!r}, which is no source" if unknown else f"no weight for {missing[0]!r}"
             raise ValueError(f"weights: there is {what}: pass one for each of {', '.join(names)} (0: none of it)")
         given = [weights[name] for name in names]
-    elif isinstance(weights, list | tuple | np.ndarray):
-        given = list(weights)
+    elif isinstance(weights, list | tuple) or (hasattr(weights, "__array__") and np.ndim(weights) == 1):
+        given = list(weights) if isinstance(weights, list | tuple) else np.asarray(weights).tolist()
         if len(given) != len(names):
             raise ValueError(f"weights: {len(given)} for {len(names)} sources: pass one for each of {', '.join(names)}")
     else:

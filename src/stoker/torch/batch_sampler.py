@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -54,6 +54,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]  # mypy does not l
     ) -> None:
         self.batch_size, self.drop_last = batch_size, drop_last  # which Accelerate and Lightning look at
         self.epoch = 0  # that the next loop is over
+        self._unset: dict[str, Any] | None = None  # the plan's state before weights were set
         self._plan: stoker.Loader = stoker.Loader(
             dataset,
             batch_size,
@@ -69,6 +70,25 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]  # mypy does not l
         """Makes ``epoch`` the one that the next loop is over."""
         self.epoch = epoch
 
+    def set_weights(self, weights: Mapping[str, float] | Sequence[float]) -> None:
+        """Gives the sources of a ``Mix`` other weights from the next loop on, and ends its schedule there.
+
+        The loop that runs, if any, keeps its own, as it has been asked for batches ahead. The change is part of the
+        state. With several shards, call this in each process between the same two loops.
+
+        Args:
+            weights: One for each source, by name or in order.
+
+        Raises:
+            TypeError: The dataset is no ``Mix``.
+            ValueError: The weights have a wrong value, or the mixture has one epoch only (``ends="never"``), which has
+                begun.
+        """
+        before = self._plan.state_dict()
+        self._plan.seek(self.epoch, 0)
+        self._plan.set_weights(weights, after=0)
+        self._unset = self._unset or before
+
     def __len__(self) -> int:
         """The number of batches in an epoch."""
         return len(self._plan)
@@ -77,8 +97,9 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]  # mypy does not l
         return _Epoch(self)
 
     def state_dict(self) -> dict[str, Any]:
-        """The epoch that the next loop is over, and what the order depends on."""
-        return {"epoch": self.epoch, "order": self._settings}
+        """The epoch that the next loop is over, what the order depends on, and the weights that were set."""
+        weights = {} if self._unset is None else {"weights": self._plan.state_dict()}
+        return {"epoch": self.epoch, "order": self._settings, **weights}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on with that epoch.
@@ -97,6 +118,13 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]  # mypy does not l
                     f"the state was saved with a BatchSampler whose {name} is {theirs.get(name)!r}, and this one has "
                     f"{ours.get(name)!r}: make the dataset and the BatchSampler as they were, or start afresh"
                 )
+        weights = state.get("weights")
+        if weights is not None:
+            self._unset = self._unset or self._plan.state_dict()
+            self._plan.load_state_dict(weights)
+        elif self._unset is not None:
+            self._plan.load_state_dict(self._unset)
+            self._unset = None
         self.epoch = epoch
 
     @cached_property

@@ -98,8 +98,49 @@ def test_ranks_have_the_same_number_of_tokens_within_two_percent(kind, shards):
     assert sums[0] / padded > 0.95  # of a batch is no padding
 
 
+def sums_of(values, shards, size=None, **options):
+    """Tokens of each shard in an epoch, and its number of batches."""
+    order = Buckets(values, max_tokens=None if size else 8192).ordering(size or 1)
+    plans = [Plan(len(values), size or 1, True, shard=(i, shards), order=order, **options) for i in range(shards)]
+    return [sum(values[plan.indices(batch)].sum() for batch in plan.batches(1)) for plan in plans], len(plans[0])
+
+
+@pytest.mark.parametrize("shards", [2, 3, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_ranks_have_the_same_number_of_tokens_also_in_short_epochs(seed, shards):
+    values = np.clip(np.random.default_rng(seed).lognormal(5.5, 0.8, 900 * shards), 4, 4096).astype(int)
+    sums, count = sums_of(values, shards)
+    assert 30 < count < 45
+    assert max(sums) / min(sums) < 1.02
+    whole, count = sums_of(values[: 250 * shards], shards, drop_last=True)
+    assert 8 <= count <= 12
+    assert max(whole) / min(whole) < 1.03
+
+
+@pytest.mark.parametrize("shards", [2, 3, 8])
+def test_ranks_have_the_same_number_of_tokens_where_batches_have_one_size(shards):
+    values = np.random.default_rng(1).integers(1, 2049, 32 * 50 * shards)
+    sums, count = sums_of(values, shards, 32)
+    assert count == 50
+    assert max(sums) / min(sums) < 1.02
+
+
+@pytest.mark.parametrize("max_tokens", [None, 100])
+@pytest.mark.parametrize("shards", [2, 3, 5])
+def test_from_any_round_on_shards_have_all_batches_whatever_shards_there_were_before(max_tokens, shards):
+    values = np.random.default_rng(0).integers(1, 50, 90).tolist()
+    size = 4 if max_tokens is None else 1
+    order = Buckets(values, max_tokens=max_tokens).ordering(4)
+    alone = list(Plan(90, size, True, order=order).batches(0))
+    plans = [Plan(90, size, True, shard=(i, shards), order=order, even_shards=False) for i in range(shards)]
+    for nth in (0, 1, 4, 7):
+        found = [batch for plan in plans for batch in plan.batches(0, alone[nth].position)]
+        samples = [i for batch in found for i in plans[0].indices(batch)]
+        assert sorted(samples) == sorted(i for batch in alone[nth:] for i in plans[0].indices(batch))
+
+
 def test_frozen_buckets():
-    """States depend on the formula: to change it is to raise PLAN_VERSION."""
+    """States depend on the formula: to change it is to raise `_FORMULA`."""
     values = [3, 9, 2, 8, 3, 9, 1, 1, 5, 7, 7, 2]
     assert batches(values, max_tokens=20, shuffle=True) == FROZEN
 
