@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from stoker.collation.alike import columns_of
+from stoker.collation.alike import all_are, columns_of
 from stoker.collation.tensors import is_plain_tensor, is_tensor, tensor_as_array
 from stoker.collation.tree import flatten, is_namedtuple
 
@@ -19,6 +20,8 @@ _FEW = 64  # samples: fewer are as quickly looked at one by one
 _DEEPEST = 4  # containers in containers
 _SMALL = 2**16  # bytes: bigger arrays are read for longer than it takes to pickle them, and uncopied
 _AT_ONCE = 2**20  # bytes that are joined, and so copied, at a time
+_IS_NESTED = attrgetter("is_nested")
+_FORM = attrgetter("dtype", "shape", "layout", "is_cpu", "requires_grad")  # all that plain tensors can differ in
 
 
 class Pile:
@@ -89,11 +92,11 @@ def _are_arrays(values: list[Any]) -> bool:
 
 def _are_tensors(values: list[Any]) -> bool:
     """Whether they are of one type and shape, and each worker has its own."""
-    dtype, shape = values[0].dtype, values[0].shape
     return (
-        all(is_tensor(value) and is_plain_tensor(value) for value in values)
+        all_are(sys.modules["torch"].Tensor, values)
+        and is_plain_tensor(values[0])
         and _nbytes(values[0]) <= _SMALL
-        and [tensor.dtype for tensor in values].count(dtype) == len(values)
-        and [tensor.shape for tensor in values].count(shape) == len(values)
+        and not any(map(_IS_NESTED, values))  # such have no shape
+        and len(set(map(_FORM, values))) == 1
         and not any(tensor.untyped_storage().is_shared() for tensor in values)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import threading
 
 import numpy as np
@@ -266,3 +267,57 @@ def test_two_lists_look_the_same_just_if_they_are(first, others, more, place):
     seen = Contents(job)
     job.source.dataset.samples = after
     assert seen.differs(job) == (list(map(plainly, before)) != list(map(plainly, after)))
+
+
+class Plain:
+    """An object that is pickled one by one."""
+
+    def __init__(self, number):
+        self.number = number
+
+
+@pytest.mark.parametrize("of", ["tensors", "objects"])
+def test_a_look_sets_off_no_garbage_collection(of):
+    if of == "tensors":
+        torch = pytest.importorskip("torch")
+        job = job_of([(row, k) for k, row in enumerate(torch.zeros(20_000, 2))])
+    else:
+        job = job_of([Plain(k) for k in range(20_000)])
+    seen, collected = Contents(job), []
+    gc.collect()
+
+    def note(phase, info):
+        collected.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        assert not seen.differs(job)
+    finally:
+        gc.callbacks.remove(note)
+    assert max(collected, default=0) == 0  # at most that of the youngest, as it ends
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_garbage_collector_is_as_it_was_after_a_look(is_enabled):
+    try:
+        gc.enable() if is_enabled else gc.disable()
+        Contents(job_of([Plain(0)]))
+        assert gc.isenabled() is is_enabled
+    finally:
+        gc.enable()
+
+
+@pytest.mark.filterwarnings("ignore:.*(nested tensors is in prototype|are deprecated)")
+@pytest.mark.parametrize("odd", ["nested", "quantized", "meta", "of a class"])
+def test_one_tensor_among_many_that_is_another_kind_does_not_hide_a_change(odd):
+    torch = pytest.importorskip("torch")
+    other = {
+        "nested": lambda: torch.nested.nested_tensor([torch.zeros(3), torch.zeros(3)]),
+        "quantized": lambda: torch.quantize_per_tensor(torch.zeros(3), 0.1, 0, torch.quint8),
+        "meta": lambda: torch.zeros(3, device="meta"),
+        "of a class": lambda: torch.nn.Parameter(torch.zeros(3), requires_grad=False),
+    }[odd]()
+    job = job_of([*(torch.zeros(3) for _ in range(99)), other])
+    seen = Contents(job)
+    job.source.dataset.samples[7][1] = 5
+    assert seen.differs(job)
