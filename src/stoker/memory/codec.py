@@ -8,6 +8,7 @@ so both sides keep it by its bytes: in the steady state nothing is pickled, and 
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ from stoker.errors import ShippingError
 from stoker.memory.array_layout import lay_out
 from stoker.memory.loose_arrays import LooseArrays
 from stoker.memory.mapping import Memory
+from stoker.memory.pickled_tensors import dump_tensors, holds_tensors
 from stoker.memory.rows import Dumped, cls_unless_plain_rows, cls_unless_rows, copied_rows
 from stoker.memory.slots import Slot
 
@@ -114,6 +116,7 @@ class Encoder:
         self._cls_of = cls_unless_plain_rows if shared else cls_unless_rows
         self._layouts: dict[Any, tuple[Layout, bytes]] = {}
         self._leaves = 0  # in all of these
+        self._tensors_aside = False  # objects of the last batches hold tensors
 
     def encode(self, batch: Any, slot: Slot, offset: int = 0, loose: LooseArrays | None = None) -> Packed:
         """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must. All but what ``loose`` takes."""
@@ -131,7 +134,7 @@ class Encoder:
         texts: list[bytes] = []
         aside = [self._beside(leaf, texts) for leaf, column in zip(leaves, columns, strict=True) if column is None]
         layout, layout_bytes = self._layout(tree, columns)
-        beside = [_dump_aside(aside, layout), *reversed(texts)] if aside and not self._shared else []
+        beside = [self._dump_aside(aside, layout), *reversed(texts)] if aside and not self._shared else []
         aside_bytes = sum(map(len, beside))
         end = offset + layout.nbytes
         buffer = slot.reserve(end + len(layout_bytes) + aside_bytes).buffer
@@ -180,6 +183,20 @@ class Encoder:
             return values
         texts.append(packed)
         return Texts(sum(map(len, texts)), len(packed))
+
+    def _dump_aside(self, aside: list[Any], layout: Layout) -> bytes:
+        """That there are tensors in objects shows in the pickle of the first batch that has some."""
+        if self._tensors_aside:
+            with contextlib.suppress(Exception):  # then it is not for the tensors
+                return dump_tensors(aside, _PROTOCOL)
+        try:
+            dumped = dumps(aside)
+        except Exception as error:
+            raise _cannot_travel(aside, layout) from error
+        if not self._tensors_aside and holds_tensors(dumped):
+            self._tensors_aside = True
+            return self._dump_aside(aside, layout)
+        return dumped
 
     def _layout(self, tree: Shape, columns: list[Column | None]) -> tuple[Layout, bytes]:
         key = (tree, *[column and (column.dtype, column.shape, column.tensor) for column in columns])
@@ -271,13 +288,6 @@ def _view(leaf: Leaf, root: Array) -> Any:
     dtype, shape, offset, tensor = leaf
     array: Array = np.ndarray(shape, dtype, root, offset)
     return array_as_tensor(array, tensor) if tensor else array
-
-
-def _dump_aside(aside: list[Any], layout: Layout) -> bytes:
-    try:
-        return dumps(aside)
-    except Exception as error:
-        raise _cannot_travel(aside, layout) from error
 
 
 def _load_aside(aside: memoryview) -> list[Any]:

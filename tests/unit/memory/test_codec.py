@@ -178,3 +178,76 @@ def test_large_bytes_are_not_pickled(slots, monkeypatch):
     monkeypatch.setattr(codec, "dumps", lambda value: pickled.append(len(dumps(value))) or dumps(value))
     round_trip(slots, [bytes(2**20), Objects([bytes(2**16)] * 4)])
     assert sum(pickled) < 2**12
+
+
+class Holder:
+    """An object that no codec knows."""
+
+    def __init__(self, held):
+        self.held = held
+
+
+def tensors_of_all_sorts(torch):
+    whole = torch.arange(4096, dtype=torch.float32).reshape(16, 256)
+    named = torch.arange(3.0)
+    named.note = "mine"
+    return {
+        "a row": whole[3],
+        "every other one": whole[3, ::2],
+        "transposed": whole.t(),
+        "channels last": whole.reshape(2, 4, 8, 64).to(memory_format=torch.channels_last),
+        "no axes": torch.tensor(5),
+        "empty": torch.zeros(0, 3),
+        "bfloat16": whole[1].bfloat16(),
+        "bool": whole[1] > 300,
+        "complex": torch.complex(whole[0], whole[1]),
+        "conjugated": torch.complex(whole[0], whole[1]).conj(),
+        "with gradients": torch.ones(3, requires_grad=True),
+        "a parameter": torch.nn.Parameter(torch.ones(3)),
+        "sparse": torch.eye(3).to_sparse(),
+        "with an attribute": named,
+    }
+
+
+def test_tensors_in_objects_come_back_as_they_were(slots):
+    torch = pytest.importorskip("torch")
+    for name, tensor in tensors_of_all_sorts(torch).items():
+        encoder, slot = Encoder(), slots.get(0)
+        for _ in range(2):  # the second time it is known that there are some
+            packed = encoder.encode([Holder(tensor), "a"], slot)
+            root = np.frombuffer(slot.view().buffer, np.uint8, packed.nbytes, packed.offset)
+            found = Decoder().decode(packed, slot.view(), root)[0].held
+            assert type(found) is type(tensor), name
+            assert found.dtype == tensor.dtype, name
+            assert found.layout == tensor.layout, name
+            assert found.requires_grad == tensor.requires_grad, name
+            assert torch.equal(found.to_dense(), tensor.to_dense()), name
+            assert vars(found) == vars(tensor), name
+            if tensor.layout is torch.strided and not name.startswith("every"):
+                assert found.stride() == tensor.stride(), name
+
+
+def test_a_tensor_in_an_object_takes_no_more_room_than_its_elements(slots):
+    torch = pytest.importorskip("torch")
+    whole = torch.zeros(1000, 1000)
+    packed = round_trip(slots, [Holder(row) for row in whole[:10]])[2]
+    assert packed.end < 2 * 10 * 4000
+
+
+def test_a_tensor_in_an_object_is_its_holders_own(slots):
+    torch = pytest.importorskip("torch")
+    found = round_trip(slots, [Holder(torch.zeros(5)[1:3]), "a"])[0][0].held
+    found.resize_(100)
+    found[:] = 1
+    assert found.sum() == 100
+
+
+def test_what_only_cloudpickle_can_pickle_may_hold_tensors_too(slots):
+    torch = pytest.importorskip("torch")
+
+    class Local:
+        def __init__(self, held):
+            self.held = held
+
+    found = round_trip(slots, [Local(torch.arange(3)), "a"])[0][0].held
+    assert found.tolist() == [0, 1, 2]
