@@ -22,6 +22,7 @@ import numpy as np
 
 from stoker.workers.late_imports import ImportWatch
 from stoker.workers.numpy_generator import NumpyGenerator
+from stoker.workers.python_generator import PythonGenerator
 
 _ALIASES = {
     "ranf": "random_sample",
@@ -119,7 +120,7 @@ class BorrowedGenerators:
     def __init__(self) -> None:
         self._seed = 0
         self._watch: ImportWatch | None = None
-        self._random: Any = None  # the state to put back
+        self._random = PythonGenerator()
         self._numpy = NumpyGenerator()
         self._torch: Any = None  # where torch is imported meanwhile, that which it begins with
 
@@ -127,8 +128,8 @@ class BorrowedGenerators:
         return self
 
     def __enter__(self) -> None:
-        self._random = random.getstate()
         try:
+            self._random.put_aside()
             torch = _torch_generator()
             if torch is not None:
                 self._torch = torch.get_state()
@@ -144,7 +145,7 @@ class BorrowedGenerators:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
-        random.setstate(self._random)
+        self._random.put_back()
         self._numpy.put_back()
         if self._torch is not None:
             _torch_generator().set_state(self._torch)
