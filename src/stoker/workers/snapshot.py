@@ -7,7 +7,6 @@ write into it themselves: only attributes that were assigned anew count.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
 import logging
@@ -83,28 +82,24 @@ def _looked_at(job: Job) -> tuple[Any, Any]:
 
 def _checksum(job: Job) -> bytes | None:
     """None where it cannot be told."""
-    with _collector_paused():
-        for looker in (_Looker, _TolerantLooker):
-            try:
-                return looker().look(*_looked_at(job))
-            except Exception:  # of anybody's __reduce__; or a thread of the user's changes it just now
-                continue
-        return None
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """A look makes thousands of objects and frees them at once, which would set off the garbage collector.
-
-    With torch loaded, a full collection takes 100 ms of CPU: one look in some twenty, of a list of 4,096 tensors.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    collects = gc.isenabled()
     try:
-        yield
+        # It makes thousands of objects and frees them at once, which would set off the garbage collector: one look in
+        # some twenty, of a list of 4,096 tensors. With torch loaded, that takes 100 ms.
+        gc.disable()
+        return _first_checksum(job)
     finally:
-        if was_enabled:
+        if collects:  # and no call before it, in which an interrupt could come up
             gc.enable()
+
+
+def _first_checksum(job: Job) -> bytes | None:
+    for looker in (_Looker, _TolerantLooker):
+        try:
+            return looker().look(*_looked_at(job))
+        except Exception:  # of anybody's __reduce__; or a thread of the user's changes it just now
+            continue
+    return None
 
 
 class _Looker(pickle.Pickler):
