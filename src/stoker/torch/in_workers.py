@@ -75,7 +75,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             prefetch=self._prefetch_factor,
             in_order=self._in_order,
             init=self._work.start,
-            worker_of=_worker_of if self._is_pinned else None,
+            worker_of=_worker_of if self._is_pinned or loader.seed is None else None,
             keep_workers=bool(self._persistent_workers),
             seed=None,
             timeout=self._timeout or None,
@@ -327,7 +327,6 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             stream.close()
 
 
-def _worker_of(bundle: tuple[Task, ...]) -> int:
-    worker = bundle[0].worker
-    assert worker is not None
-    return worker
+def _worker_of(bundle: tuple[Task, ...]) -> int | None:
+    """None, out of order: the one that has least to do then, which keeps it, as in torch, also if it is slow."""
+    return bundle[0].worker
