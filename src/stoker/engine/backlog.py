@@ -118,7 +118,10 @@ class Backlog:
             self._slots.give_back(slot)
 
     def stays(self, ticket: int) -> bool:
-        return ticket in self.entries and self.entries[ticket].run.stays
+        if ticket not in self.entries:
+            return False
+        run = self.entries[ticket].run
+        return run.stays or run.worker is not None
 
     def _due(self) -> int | None:
         order = self._order
