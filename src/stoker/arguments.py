@@ -174,7 +174,7 @@ def checked_items(items: Any) -> Iterable[Any]:
     return items
 
 
-def checked_worker_of(worker_of: Any, workers: Workers) -> Callable[[Any], int] | None:
+def checked_worker_of(worker_of: Any, workers: Workers) -> Callable[[Any], int | None] | None:
     """It, with a check of what it returns."""
     if worker_of is None:
         return None
@@ -187,10 +187,14 @@ def checked_worker_of(worker_of: Any, workers: Workers) -> Callable[[Any], int] 
     if not callable(worker_of):
         raise TypeError(f"worker_of={worker_of!r}: pass a function that gets an item and returns a worker's number")
 
-    def checked(item: Any) -> int:
+    def checked(item: Any) -> int | None:
         number = worker_of(item)
+        if number is None:
+            return None
         if not isinstance(number, int) or not 0 <= number < count:
-            raise ValueError(f"worker_of(item) returned {number!r}: return the number of a worker, 0 to {count - 1}")
+            raise ValueError(
+                f"worker_of(item) returned {number!r}: return the number of a worker, 0 to {count - 1}, or None for any"
+            )
         return number
 
     return checked

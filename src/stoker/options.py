@@ -98,7 +98,7 @@ class OnDevice(LoaderOptions, total=False):
 class StreamOptions(Options, total=False):
     """What does not change the type of a stream's results."""
 
-    worker_of: Callable[[Any], int] | None
+    worker_of: Callable[[Any], int | None] | None
     keep_workers: bool
     seed: int | None
     max_errors: int | None

@@ -182,7 +182,7 @@ def stream(
     prefetch: int = 2,
     in_order: bool = True,
     init: Callable[[], object] | None = None,
-    worker_of: Callable[[Any], int] | None = None,
+    worker_of: Callable[[Any], int | None] | None = None,
     keep_workers: bool = False,
     on_error: OnError = "raise",
     max_errors: int | None = None,
@@ -216,6 +216,7 @@ def stream(
         init: A function without arguments that is called once in each worker before the first item, as in ``Loader``.
         worker_of: A function that gets an item and returns the number of the worker, from 0 on, that alone may work on
             it; one that takes a dead worker's place has its number. For work that keeps something from item to item.
+            It may return None: whoever is free then, and no other takes the item over from a slow worker.
             None: whoever is free.
         keep_workers: True: workers stay when the items have ended, for ``Stream.restart``.
 

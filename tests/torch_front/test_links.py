@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
+import socket
 import time
 
 import pytest
@@ -63,6 +64,60 @@ def test_a_sample_may_wait_until_the_consumer_has_come_near(loader_class):
     assert step.value == COUNT
 
 
+class Near(data.Dataset):
+    """The same with a tensor in shared memory, in which the consumer notes where it is."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        while self.step.item() + AHEAD < index:
+            time.sleep(0.0002)
+        return index
+
+
+def test_a_sample_may_wait_for_a_number_in_a_shared_tensor(loader_class):
+    step = torch.zeros(1, dtype=torch.long).share_memory_()
+    for batch in loader_class(Near(step), num_workers=1):
+        step[0] = batch.item() + 1
+    assert step.item() == COUNT
+
+
+class Asking(data.Dataset):
+    """Asks a server, which is the consumer's, for each sample."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return int.from_bytes(self.connection.recv(2), "big")
+
+
+def test_a_sample_may_wait_for_what_comes_by_a_socket(loader_class):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for number in range(AHEAD):
+            ours.send(number.to_bytes(2, "big"))
+        found = []
+        for batch in loader_class(Asking(theirs), num_workers=1):
+            found.append(batch.item())
+            ours.send((found[-1] + AHEAD).to_bytes(2, "big"))
+    assert found == list(range(COUNT))
+
+
+class OfEpochs:
+    """Has the number of the epoch in shared memory, as datasets of Hugging Face do."""
+
+    def __init__(self):
+        self._epoch = torch.tensor(0).share_memory_()
+
+
 class WithGlobal:
     def __getitem__(self, index):
         with GATE:
@@ -83,6 +138,10 @@ def closure(value):
         (lambda: Fed(multiprocessing.SimpleQueue()).__iter__, True),
         (lambda: multiprocessing.Pipe(), True),
         (WithGlobal, True),
+        (lambda: Near(torch.zeros(3).share_memory_()), True),
+        (lambda: Near(torch.zeros(3)), False),
+        (lambda: data.TensorDataset(torch.zeros(2000).share_memory_()), False),
+        (OfEpochs, False),
         (lambda: Following(None), False),
         (lambda: data.TensorDataset(torch.arange(3)), False),
         (lambda: list(range(100_000)), False),

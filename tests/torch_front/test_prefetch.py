@@ -147,6 +147,16 @@ def test_out_of_order_a_slow_batch_lets_others_pass(loader_class, gate):
     assert Counter(before + list(iterator)) == Counter(range(6))
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+def test_out_of_order_what_waits_behind_a_slow_batch_stays_with_its_worker(loader_class, gate, slow):
+    dataset = Gated(gate.path, at=slow, count=10)
+    iterator = iter(loader_class(dataset, batch_size=None, num_workers=2, prefetch_factor=2, in_order=False))
+    before = [next(iterator) for _ in range(8)]
+    assert before == [number for number in range(10) if number not in (slow, slow + 2)]
+    gate.open_when_waited_for()
+    assert list(iterator) == [slow, slow + 2]
+
+
 @pytest.mark.parametrize("persistent", [False, True], ids=["fresh", "persistent"])
 def test_out_of_order_nothing_is_lost_or_repeated(loader_class, persistent):
     loader = loader_class(

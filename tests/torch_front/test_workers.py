@@ -69,6 +69,8 @@ def test_which_processes_the_workers_were_is_known_after_the_end(loader_class, e
     else:
         iterator._shutdown_workers()
     workers = iterator._workers
+    assert [worker.ident for worker in workers] == [worker.pid for worker in workers]
+    assert len({worker.name for worker in workers}) == len(workers)
     assert {number: worker.pid for number, worker in enumerate(workers)} == seen
     for worker in workers:
         worker.join(20)

@@ -24,12 +24,12 @@ class ItemUnits:
     Args:
         items: What to pull.
         ahead: Pull not only when the consumer waits for the very next.
-        worker_of: Says which worker alone may do an item; None: any may.
+        worker_of: Says which worker alone may do an item; None, also what it returns: any may.
     """
 
     length, longest_run = 0, 1
 
-    def __init__(self, items: Iterable[Any], *, ahead: bool, worker_of: Callable[[Any], int] | None) -> None:
+    def __init__(self, items: Iterable[Any], *, ahead: bool, worker_of: Callable[[Any], int | None] | None) -> None:
         self._worker_of = worker_of
         self._ahead = ahead
         self.begin(items)
@@ -102,7 +102,9 @@ class ItemUnits:
                 hand.held, self._next = run, self._next + 1  # at once
 
     def _run(self, number: int) -> Run:
-        return Run(0, number, 1, worker=None if self._worker_of is None else self._worker_of(self._kept[number]))
+        if self._worker_of is None:
+            return Run(0, number, 1)
+        return Run(0, number, 1, worker=self._worker_of(self._kept[number]), stays=True)
 
     def _pull(self) -> bool:
         if self._iterator is None:
@@ -146,14 +148,14 @@ class ItemAgenda:
         items: What to pull.
         seed: Of all random numbers that are drawn over them.
         ahead: Pull not only when the consumer waits for the very next.
-        worker_of: Says which worker alone may do an item; None: any may.
+        worker_of: Says which worker alone may do an item; None, also what it returns: any may.
     """
 
     is_counted = True
     shard = (0, 1)
 
     def __init__(
-        self, items: Iterable[Any], *, seed: int, ahead: bool, worker_of: Callable[[Any], int] | None = None
+        self, items: Iterable[Any], *, seed: int, ahead: bool, worker_of: Callable[[Any], int | None] | None = None
     ) -> None:
         self.plan = Numbering(seed)
         self.units = ItemUnits(items, ahead=ahead, worker_of=worker_of)

@@ -117,8 +117,11 @@ class Backlog:
         if not may_still_write:
             self._slots.give_back(slot)
 
-    def is_pinned(self, ticket: int) -> bool:
-        return ticket in self.entries and self.entries[ticket].run.worker is not None
+    def stays(self, ticket: int) -> bool:
+        if ticket not in self.entries:
+            return False
+        run = self.entries[ticket].run
+        return run.stays or run.worker is not None
 
     def _due(self) -> int | None:
         order = self._order

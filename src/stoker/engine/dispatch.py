@@ -61,7 +61,7 @@ class Dispatch:
 
         def is_due(tickets: deque[int]) -> bool:
             is_overtaken = backlog.next_ticket - tickets[-1] > overtaken_by
-            return is_overtaken and not any(map(backlog.is_pinned, tickets))  # nobody can tell which would come back
+            return is_overtaken and not any(map(backlog.stays, tickets))  # nobody can tell which would come back
 
         number = self._roster.to_relieve(is_due)
         if number is not None:

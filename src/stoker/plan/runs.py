@@ -15,6 +15,7 @@ class Run(NamedTuple):
     Attributes:
         samples: Of each of its rounds: all have as many.
         worker: The one that alone can make it; None: any.
+        stays: Whoever has got it keeps it, and no other takes it over, unless that one dies.
     """
 
     epoch: int
@@ -23,6 +24,7 @@ class Run(NamedTuple):
     size: int = 1
     samples: int = 1
     worker: int | None = None
+    stays: bool = False
 
     @property
     def positions(self) -> range:
@@ -31,7 +33,7 @@ class Run(NamedTuple):
 
     def split(self) -> list["Run"]:
         """One run for each of its rounds."""
-        return [Run(self.epoch, start, self.stride, 1, self.samples, self.worker) for start in self.positions]
+        return [self._replace(position=start, size=1) for start in self.positions]
 
 
 def runs(batches: Iterator[Batch], stride: int, size: Callable[[], int]) -> Iterator[Run]:

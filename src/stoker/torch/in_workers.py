@@ -68,6 +68,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         self._most = self._most_at_a_time(loader)
         self._keep_in_step(0)
         self._work = self._new_work(loader, saved)
+        at_once = self._num_workers * self._prefetch_factor
+        worker_of = functools.partial(_worker_of, count=self._num_workers, at_once=at_once)
         self._stream: stoker.Stream[Bundle] | None = stoker.stream(
             self._work,
             self._tasks,
@@ -75,7 +77,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             prefetch=self._prefetch_factor,
             in_order=self._in_order,
             init=self._work.start,
-            worker_of=_worker_of if self._is_pinned else None,
+            worker_of=worker_of if self._is_pinned or loader.seed is None else None,
             keep_workers=bool(self._persistent_workers),
             seed=None,
             timeout=self._timeout or None,
@@ -327,7 +329,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             stream.close()
 
 
-def _worker_of(bundle: tuple[Task, ...]) -> int:
-    worker = bundle[0].worker
-    assert worker is not None
-    return worker
+def _worker_of(bundle: tuple[Task, ...], *, count: int, at_once: int) -> int | None:
+    """Out of order, as in torch: the first tasks in turn, others whoever has least to do. Slow ones keep them."""
+    task = bundle[0]
+    return task.serial % count if task.worker is None and task.serial < at_once else task.worker

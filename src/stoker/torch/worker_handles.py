@@ -24,7 +24,8 @@ class WorkerHandle:
     daemon = True
 
     def __init__(self, pid: int) -> None:
-        self.pid = pid
+        self.pid = self.ident = pid
+        self.name = f"DataLoader worker {pid}"
         self._code = 0
         self._fd: int | None = None
         with contextlib.suppress(ProcessLookupError, AttributeError):  # it has just ended; or macOS, which has no such
@@ -42,6 +43,17 @@ class WorkerHandle:
     def exitcode(self) -> int | None:
         """None: it is alive. 0: it has ended, and Stoker was the first to hear how. Else as in ``multiprocessing``."""
         return self._code if self._has_ended(0) else None
+
+    @property
+    def sentinel(self) -> int:
+        """What ``multiprocessing.connection.wait`` takes, to wait for its end.
+
+        Raises:
+            ValueError: It had gone before anybody looked, or this system has no such descriptor.
+        """
+        if self._fd is None:
+            raise ValueError(f"there is no descriptor of process {self.pid}")
+        return self._fd
 
     def terminate(self) -> None:
         self._send(signal.SIGTERM)
