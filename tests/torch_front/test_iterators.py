@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import multiprocessing.connection
 import os
 import pickle
 import threading
@@ -240,7 +241,12 @@ def test_workers_of_an_iterator_can_be_looked_at(loader_class):
     assert [worker.is_alive() for worker in workers] == [True, True]
     assert [worker.exitcode for worker in workers] == [None, None]
     assert len({worker.pid for worker in workers} - {os.getpid()}) == 2
+    assert [worker.ident for worker in workers] == [worker.pid for worker in workers]
+    assert all(isinstance(worker.name, str) for worker in workers)
+    sentinels = [worker.sentinel for worker in workers]
+    assert not multiprocessing.connection.wait(sentinels, timeout=0)
     iterator._shutdown_workers()
+    assert set(multiprocessing.connection.wait(sentinels, timeout=30)) <= set(sentinels)
     for worker in workers:
         worker.join(30)
     assert [(worker.is_alive(), worker.exitcode) for worker in workers] == [(False, 0), (False, 0)]
