@@ -7,7 +7,7 @@ import fsspec.asyn
 import pytest
 import s3fs
 
-from stoker import ChunkError, Chunks, Loader, Threads
+from stoker import ChunkError, Chunks, Loader, Processes, Threads
 from tests.chunks.files import epochs, flat, write_chunks
 from tests.files.servers import forget, web_server
 
@@ -31,6 +31,16 @@ def bucket(s3, tmp_path):
 def test_a_bucket(bucket, workers, files):
     with Loader(Chunks(files), 4, workers=workers) as loader:
         assert [flat(epoch) for epoch in epochs(loader, 2)] == [list(range(TOTAL))] * 2
+
+
+@pytest.mark.parametrize("workers", [Threads(2), 2, Processes(2, start="spawn")], ids=repr)
+def test_settings_that_the_program_has_made_reach_workers(bucket, s3_port, monkeypatch, workers):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name)
+    settings = {"endpoint_url": f"http://127.0.0.1:{s3_port}", "key": "AKIDOFNOBODY", "secret": "s3cretOfNobody"}
+    monkeypatch.setitem(fsspec.config.conf, "s3", settings)
+    with Loader(Chunks("s3://bucket/data"), 4, workers=workers) as loader:
+        assert flat(epochs(loader, 1)[0]) == list(range(TOTAL))
 
 
 def test_it_resumes_and_sees_changes(bucket, caplog):

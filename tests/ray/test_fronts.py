@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import io
 import multiprocessing
 
+import fsspec
+import fsspec.asyn
 import numpy as np
 import pytest
 import ray
@@ -12,6 +15,7 @@ import ray
 import stoker
 from stoker import Cache, Chunks, Loader, Rotation, ShippingError
 from tests.datasets import Augmented, Rows
+from tests.files.servers import forget, s3_server
 from tests.page.requests import get, next_event
 from tests.ray.conftest import until
 from tests.streams import assert_same, epochs
@@ -52,6 +56,28 @@ def test_chunk_files(tmp_path):
     with Loader(chunks, 7, shuffle=True, workers=stoker.Threads(2)) as loader:
         loader.load_state_dict(state)
         assert len(list(loader)) == len(wanted[0]) - 3
+
+
+def test_chunk_files_of_an_object_store(monkeypatch):
+    """Fsspec's settings come along; environment variables are those of the nodes, or of ``runtime_env``."""
+    credentials = {"AWS_ACCESS_KEY_ID": "AKIDOFNOBODY", "AWS_SECRET_ACCESS_KEY": "s3cretOfNobody"}
+    for name, value in credentials.items():
+        monkeypatch.setenv(name, value)
+    fsspec.asyn.get_loop()  # a thread that stays
+    with s3_server() as port:
+        monkeypatch.setitem(fsspec.config.conf, "s3", {"endpoint_url": f"http://127.0.0.1:{port}"})
+        system = fsspec.filesystem("s3")
+        system.mkdir("bucket")
+        for number in range(3):
+            file = io.BytesIO()
+            np.save(file, np.arange(60).reshape(30, 2) + 100 * number)
+            system.pipe(f"bucket/{number}.npy", file.getvalue())
+        chunks = Chunks("s3://bucket/*.npy")
+        workers = stoker.Ray(2, runtime_env={"env_vars": credentials})
+        with Loader(chunks, 7, shuffle=True, workers=workers) as loader, Loader(chunks, 7, shuffle=True) as same:
+            assert_same(epochs(loader, 2), epochs(same, 2))
+        del system
+        forget(fsspec.get_filesystem_class("s3"))
 
 
 def test_a_state_that_was_saved_on_ray_goes_on_in_processes_and_back():

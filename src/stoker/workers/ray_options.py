@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stoker.counts import checked_count
+from stoker.redaction import redacted_text
 from stoker.shadows import shadows_explained
 from stoker.systems import check_processes
 from stoker.workers.site import Site
@@ -82,7 +83,7 @@ class Ray:
     def __repr__(self) -> str:
         defaults = {name: value.default for name, value in self.__dataclass_fields__.items() if name != "n"}
         told = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) != defaults[name]]
-        return f"Ray({', '.join([f'n={self.n}', *told])})"
+        return redacted_text(f"Ray({', '.join([f'n={self.n}', *told])})")  # runtime_env may have passwords
 
     @property
     def traits(self) -> Traits:

@@ -46,3 +46,9 @@ def test_it_prints_what_was_asked_for_and_pickles():
     assert pickle.loads(pickle.dumps(workers)) == workers
     assert workers.count == 5
     assert hash(Ray(2)) == hash(Ray(2))
+
+
+def test_it_shows_no_passwords():
+    workers = Ray(2, runtime_env={"env_vars": {"AWS_SECRET_ACCESS_KEY": "hunter2hunter2", "MODE": "fast"}})
+    assert "hunter2" not in repr(workers)
+    assert "fast" in repr(workers)

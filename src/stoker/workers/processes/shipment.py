@@ -99,6 +99,7 @@ def load_job(segments: tuple[int, int], own: Mapping[str, str] | None = None) ->
     surroundings.apply_folder()
     surroundings.apply_environment(own or {})
     surroundings.apply_logging()
+    surroundings.files.apply()
     job = unpack(pickled, body.read())
     surroundings.apply_logging()  # again: modules that were imported may have set up their own
     return job

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stoker.workers.processes.file_settings import FileSettings
 from stoker.workers.processes.log_setup import LogSetup
 from stoker.workers.processes.warning_filters import WarningFilters
 
@@ -27,10 +28,12 @@ class Surroundings:
     environment: dict[str, str]
     logs: LogSetup
     warnings: WarningFilters
+    files: FileSettings
 
     @classmethod
     def here(cls) -> Surroundings:
-        return cls(list(sys.path), list(sys.argv), _folder(), dict(os.environ), LogSetup.here(), WarningFilters.here())
+        settings = LogSetup.here(), WarningFilters.here(), FileSettings.here()
+        return cls(list(sys.path), list(sys.argv), _folder(), dict(os.environ), *settings)
 
     def apply_path(self) -> None:
         """Where modules are imported from, and the arguments of the program."""

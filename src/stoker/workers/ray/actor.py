@@ -101,6 +101,7 @@ class WorkerActor:
             try:
                 setup.logs.apply()
                 setup.warnings.apply()
+                setup.files.apply()
                 job = unpack(setup.pickled.data, [array.data for array in setup.arrays])
                 setup.logs.apply()  # again: modules that were imported may have set up their own
                 writer = Writer(self._slots, shared=False, loose=self._loose)

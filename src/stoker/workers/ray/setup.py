@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stoker.workers.packing import PackedJob
+from stoker.workers.processes.file_settings import FileSettings
 from stoker.workers.processes.log_setup import LogSetup
 from stoker.workers.processes.warning_filters import WarningFilters
 
@@ -20,11 +21,13 @@ class Setup(NamedTuple):
     arrays: list[Bytes]
     logs: LogSetup
     warnings: WarningFilters
+    files: FileSettings
 
     @classmethod
     def of(cls, packed: PackedJob) -> Setup:
         pickled, arrays, _ = packed
-        return cls(_as_bytes(pickled), [_as_bytes(one) for one in arrays], LogSetup.here(), WarningFilters.here())
+        settings = LogSetup.here(), WarningFilters.here(), FileSettings.here()
+        return cls(_as_bytes(pickled), [_as_bytes(one) for one in arrays], *settings)
 
 
 def _as_bytes(memory: memoryview) -> Bytes:
