@@ -79,6 +79,15 @@ with stoker.Loader(Hanging(), 5, workers=stoker.Ray(2, address=sys.argv[1]), tim
     got = [[column.copy() for column in batch] for batch in loader]
     assert loader.stats().deaths == 1, loader.stats().deaths
     assert any(worker.node for worker in loader.stats().by_worker)
+    with stoker.Loader(np.arange(9), 3, workers=stoker.Ray(1, address=sys.argv[1])) as other:
+        assert len(list(other)) == 3, "the same address is the same connection"
+    with stoker.Loader(np.arange(9), 3, workers=stoker.Ray(1, address="ray://127.0.0.1:1")) as elsewhere:
+        try:
+            next(iter(elsewhere))
+        except stoker.StartError as error:
+            assert "connected to the Ray cluster at" in str(error)
+        else:
+            raise AssertionError("it used the connection that there was")
 assert not ray.is_initialized()
 with stoker.Loader(Hanging(), 5) as loader:
     for batch, wanted in zip(got, loader, strict=True):

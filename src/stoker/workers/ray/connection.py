@@ -19,6 +19,7 @@ _GREETING = (
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
 )  # which is answered in kind, and at once
 _WORKERS = 1000  # that find a place on a cluster that is started here, whichever loaders they are of
+_CLIENT = "ray://"  # addresses of Ray's client begin so
 _LOCK = threading.RLock()  # a loader may be garbage collected, and closed, while another one is opened
 
 
@@ -38,7 +39,7 @@ def _found(address: str) -> str:
 
 def _check_reachable(address: str, seconds: float) -> None:
     """Raises OSError if nobody is there, or it is not Ray: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    host, _, port = address.removeprefix(_CLIENT).partition("/")[0].rpartition(":")
     if not (host and port.isdecimal()):
         return
     with socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_S) as there:
@@ -138,11 +139,22 @@ class Connection:
             ) from error
 
     def _check_same(self) -> None:
-        if self._address in ("auto", "local") or self._address.startswith("ray://"):
+        if self._address in ("auto", "local"):
             return
-        connected = _ray().get_runtime_context().gcs_address
-        if not _is_same(self._address, connected):
+        connected = _where_connected(over_client=self._address.startswith(_CLIENT))
+        if connected and not _is_same(self._address.removeprefix(_CLIENT).partition("/")[0], connected):
             raise StartError(
                 f"stoker.Ray(address={self._address!r}): this process is connected to the Ray cluster at {connected} "
                 f'already, and Ray allows one. Pass address="auto" to use that one, or call ray.shutdown() first'
             )
+
+
+def _where_connected(*, over_client: bool) -> str:
+    """The address; nothing where it cannot be told: a process that is connected itself needs no client."""
+    ray = _ray()
+    if not over_client:
+        return str(ray.get_runtime_context().gcs_address)
+    with contextlib.suppress(Exception):  # no part of Ray's interface
+        client = ray.util.client.ray
+        return str(client.worker._conn_str) if client.is_connected() else ""
+    return ""
