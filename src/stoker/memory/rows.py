@@ -18,7 +18,7 @@ from stoker.collation.columns import Objects, Pieces, Stack, Taken, TakenOfSever
 from stoker.collation.tentative import Tentative
 from stoker.collation.tree import class_of_all, container_class, is_judged
 
-_FEW = 8  # elements: fewer are as quickly walked over
+FEW = 8  # elements: fewer are as quickly walked over
 _DEEPEST = 16  # lists in lists
 _SCALARS = {str, bytes, int, float, complex, bool, type(None)}
 _CONTAINERS = {dict, list, tuple}
@@ -38,14 +38,14 @@ class Dumped(NamedTuple):
 
 def cls_unless_rows(value: Any) -> type | None:
     """The class of a container, as ``container_class`` has it, but None for rows: they are a leaf."""
-    if type(value) is list and len(value) >= _FEW and are_rows(value, objects_too=True):
+    if type(value) is list and len(value) >= FEW and are_rows(value, objects_too=True):
         return None
     return container_class(value)
 
 
 def cls_unless_plain_rows(value: Any) -> type | None:
     """The same, for rows of which all is built-in, or that are copied as quickly."""
-    if type(value) is list and len(value) >= _FEW and (copied_rows(value) is not None or are_rows(value)):
+    if type(value) is list and len(value) >= FEW and (copied_rows(value) is not None or are_rows(value)):
         return None
     return container_class(value)
 
@@ -64,6 +64,11 @@ def copied_rows(values: list[Any]) -> list[Any] | None:
     if tuple in kinds:
         return list(values)
     return list(map(dict.copy if dict in kinds else list.copy, values))
+
+
+def are_objects(values: list[Any]) -> bool:
+    """Whether there are no containers and no arrays among them."""
+    return _are_objects(set(map(type, values)) - _SCALARS, values)
 
 
 def are_rows(values: list[Any], *, objects_too: bool = False) -> bool:
