@@ -22,6 +22,7 @@ FEW = 8  # elements: fewer are as quickly walked over
 _DEEPEST = 16  # lists in lists
 _SCALARS = {str, bytes, int, float, complex, bool, type(None)}
 _CONTAINERS = {dict, list, tuple}
+_TUPLE = {tuple}
 _KNOWN = _SCALARS | _CONTAINERS
 # Which have a way of their own.
 _COLUMNS = (np.ndarray, Stack, Taken, TakenOfSeveral, TensorStack, Whole, Pieces, Objects, Tentative)
@@ -87,11 +88,12 @@ def are_rows(values: list[Any], *, objects_too: bool = False) -> bool:
         if kinds.isdisjoint(_CONTAINERS):
             return True
         inner = level if kinds <= _CONTAINERS else [value for value in level if type(value) in _CONTAINERS]
-        changeable = inner if tuple not in kinds else [value for value in inner if type(value) is not tuple]
-        seen.update(map(id, changeable))
-        count += len(changeable)
-        if len(seen) != count:
-            return False
+        if kinds != _TUPLE:
+            changeable = inner if tuple not in kinds else [value for value in inner if type(value) is not tuple]
+            seen.update(map(id, changeable))
+            count += len(changeable)
+            if len(seen) != count:
+                return False
         level = list(_within(inner))
         kinds = set(map(type, level))
     return False
