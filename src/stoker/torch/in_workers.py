@@ -20,6 +20,7 @@ from stoker.torch.beginning import begun
 from stoker.torch.pacing import most_at_a_time, next_size
 from stoker.torch.ranks import rank_of
 from stoker.torch.sampling import is_of_torch, is_stateful
+from stoker.torch.seals import SealedBatch
 from stoker.torch.states import SavedState
 from stoker.torch.tasks import IterableTasks, MapTasks
 from stoker.torch.work import Bundle, Ended, Result, Task, Work
@@ -158,6 +159,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             if isinstance(data, ExceptionWrapper):
                 self._settle(task)
                 data.reraise()
+            if type(data) is SealedBatch:
+                data = data.opened()
             if self._pin_memory:
                 data = pin_memory(data, self._pin_memory_device)
             self._offered = data, task, state

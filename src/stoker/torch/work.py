@@ -21,7 +21,7 @@ from torch.utils.data._utils import worker as torch_worker
 
 import stoker
 from stoker.torch.sampling import is_stateful, state_of
-from stoker.torch.seals import opened, sealed
+from stoker.torch.seals import opened, sealed, sealed_batch
 
 _MANY = 8  # objects: fewer are as quickly walked over
 _DEEPEST = 16  # containers in containers
@@ -122,6 +122,7 @@ class Work:
     _made: int = 0
     _rng: Any = None
     _tells_state: bool = False
+    _seals: bool = True  # batches of objects, of which none had tensors within
     _used: float = 0.0  # seconds of the processor, up to the end of the last bundle,
     _before: int = 1  # which had so many tasks
 
@@ -171,7 +172,7 @@ class Work:
                 data = self._fetch(task.index)
                 if task.snapshot and self._tells_state:
                     state = self._state(number)
-                data = _exact(data)
+                data = self._sealed(_exact(data))
         except Exception as error:
             if isinstance(error, StopIteration) and self.kind == _DatasetKind.Iterable:
                 data = Ended(self._state(number) if self._tells_state else None)
@@ -245,6 +246,13 @@ class Work:
         if is_batch(samples):
             return stoker.collate(samples, like="torch", copy=False, otherwise=lambda: _by_torch(samples))
         return default_collate(samples)
+
+    def _sealed(self, data: Any) -> Any:
+        if type(data) is not Whole or not self._seals:
+            return data
+        found = sealed_batch(data.value)
+        self._seals = found is not None
+        return data if found is None else found
 
     def _state(self, number: int) -> bytes:
         """Under the names that torchdata has for it."""
