@@ -156,9 +156,11 @@ def columns_of_rows(values: list[Any], *, shared: bool = False) -> Branch | None
         found = _column(values, objects, _DEEPEST)
     except Unlike:
         return None
+    if type(found) is not Branch:
+        return None
     # All at once: a container that is there twice, be it in two columns, would be pickled as one.
     is_fit = are_objects(objects) if shared else are_rows(objects, objects_too=True)
-    return found if is_fit and type(found) is Branch else None
+    return found if is_fit else None
 
 
 def _column(values: list[Any], objects: list[Any], depth: int) -> Branch | Objects:
