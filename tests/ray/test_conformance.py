@@ -7,3 +7,4 @@ from tests.conformance.test_epochs import *  # noqa: F403
 from tests.conformance.test_errors import *  # noqa: F403
 from tests.conformance.test_resume import *  # noqa: F403
 from tests.conformance.test_streams import *  # noqa: F403
+from tests.contracts.test_rows import *  # noqa: F403

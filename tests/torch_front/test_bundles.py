@@ -55,6 +55,25 @@ def test_the_batches_and_their_random_numbers_are_those_of_torch(kind):
     assert all_of(DataLoader, kind) == all_of(data.DataLoader, kind)
 
 
+class Again(data.Dataset):
+    """The same few samples over and over, which can be changed."""
+
+    def __init__(self, make):
+        self.samples = [make(k) for k in range(8)]
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, index):
+        return self.samples[index % 8]
+
+
+@pytest.mark.parametrize("make", [lambda k: {"a": {k}}, lambda k: {k}, lambda k: [np.full(3, k), {"a": [k]}]])
+def test_batches_of_a_bundle_have_no_objects_in_common(make):
+    made = list(DataLoader(Again(make), batch_size=8, num_workers=2, collate_fn=list))
+    assert len({id(sample) for batch in made for sample in batch}) == COUNT
+
+
 @pytest.mark.parametrize("kind", DATASETS)
 @pytest.mark.parametrize("steps", [1, 60, 177])
 def test_a_state_is_of_the_batch_and_not_of_the_bundle(kind, steps):
@@ -119,6 +138,7 @@ def test_bundles_grow_while_batches_are_quick_and_small():
     assert next_size(1, 16, 0.1, small) == 1, "slow"
     assert next_size(8, 16, 1e-3, small) == 3, "become slow"
     assert next_size(1, 16, 1e-5, {"x": [large]}) == 1, "large"
+    assert next_size(1, 16, 1e-5, [large.numpy()]) == next_size(1, 16, 1e-5, bytes(large.nbytes)) == 1, "large"
 
 
 def test_each_worker_has_several_bundles_in_an_epoch():

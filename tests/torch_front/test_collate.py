@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
 import pytest
 
 from tests.torch_front.datasets import Held, Stream, identity
@@ -127,6 +132,33 @@ def test_tensors_that_require_grad_travel_without_collation(loader_class):
     leaf = torch.ones(2, requires_grad=True)
     batch = collated(loader_class, [leaf], 1, collate_fn=identity)
     assert_same(batch, [leaf])
+
+
+ROWS = {
+    "arrays": lambda k: np.full(3, k),
+    "array and number": lambda k: (np.full(3, k, np.float32), k),
+    "array and text": lambda k: {"x": np.full((2, 5), k), "label": f"label {k}"},
+    "array and caption": lambda k: (np.full(3, k), {"caption": f"label {k}"}),
+    "tensor and number": lambda k: (torch.full((3,), k), k),
+    "tensor and label": lambda k: [torch.full((3,), k, dtype=torch.bfloat16), torch.tensor(k)],
+    "array and number of numpy": lambda k: (np.full(3, k), np.int64(k), np.bool_(k % 2)),
+    "ragged": lambda k: (np.full(k, k), torch.zeros(k, 2), k),
+    "mixed": lambda k: (np.full(3, k), k) if k % 2 else {"x": np.full(3, k)},
+    "other containers": lambda k: (np.full(3, k), OrderedDict(b=k, a=Point(k, torch.ones(2)))),
+    "default dicts": lambda k: (np.full(3, k), defaultdict(list, a=[k])),
+    "axes in another order": lambda k: (torch.full((1, 2, 2, 2), k).to(memory_format=torch.channels_last), k),
+    "asking for gradients": lambda k: (torch.full((3,), float(k), requires_grad=bool(k % 2)), k),
+    "sets": lambda k: {k, k + 1},
+    "dates": lambda k: {"a": None, "at": date(2024, 1, 1 + k % 28), "n": k},
+    "decimals": lambda k: (Decimal(k) / 7, datetime(2024, 1, 1, 1, k)),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_samples_that_are_left_as_they_are_come_out_as_they_are(loader_class, num_workers, name):
+    samples = [ROWS[name](k) for k in range(40)]
+    batches = list(loader_class(Held(samples), batch_size=10, num_workers=num_workers, collate_fn=identity))
+    assert_same(batches, [samples[k : k + 10] for k in range(0, 40, 10)])
 
 
 class Custom:

@@ -276,3 +276,32 @@ def test_an_error_in_the_loop_leaves_the_loader_usable(loader_class, num_workers
     with pytest.raises(Own):
         loop()
     assert values(loader) == [[0], [1], [2], [3]]
+
+
+class Stubborn:
+    """Can be pickled, but the third cannot be opened again."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __reduce__(self):
+        return refuse_the_third, (self.number,)
+
+
+def refuse_the_third(number):
+    if number == 2:
+        raise ValueError("not this one")
+    return Stubborn(number)
+
+
+class Objects(Numbers):
+    def __getitem__(self, index):
+        return Stubborn(index // 16)
+
+
+def test_objects_that_cannot_be_opened_are_an_error_in_their_place(our_class):
+    iterator = iter(our_class(Objects(80), batch_size=16, collate_fn=list, num_workers=1))
+    assert [next(iterator)[0].number for _ in range(2)] == [0, 1]
+    with pytest.raises(Exception, match="not this one"):
+        next(iterator)
+    assert [batch[0].number for batch in iterator] == [3, 4]

@@ -8,6 +8,7 @@ that does not (a group of an HDF5 file) is a leaf, and stays whole.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -45,12 +46,21 @@ Shape = Node | None  # the shape of a whole tree; a bare leaf is None
 
 
 class Branch:
-    """A mapping of some class that is yet to be made: its children are still columns, which the class might refuse."""
+    """A container of some class that is yet to be made: its children are still columns, which a class might refuse."""
 
     __slots__ = ("children", "cls", "keys")
 
     def __init__(self, cls: type, keys: tuple[Any, ...], children: list[Any]) -> None:
         self.cls, self.keys, self.children = cls, keys, children
+
+
+class Assembled(ABC):
+    """A class of nodes for what travels in another form: it puts the original together of that. Nothing is of it."""
+
+    @classmethod
+    @abstractmethod
+    def assemble(cls, keys: tuple[Any, ...], children: list[Any]) -> Any:
+        """What was there, of the children under these keys."""
 
 
 _BUILTIN: dict[type, type] = {dict: dict, list: list, tuple: tuple, OrderedDict: OrderedDict}
@@ -209,6 +219,8 @@ def build(cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
         return cls(children) if cls is list or cls is tuple else cls(zip(keys, children, strict=True))
     if is_namedtuple(cls):
         return cls(*children)
+    if issubclass(cls, Assembled):
+        return cls.assemble(keys, children)
     if issubclass(cls, Mapping):
         return _built_mapping(cls, keys, children)
     made = object.__new__(cls)
@@ -230,19 +242,24 @@ def _built_mapping(cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any
     return made
 
 
-def flatten(tree: Any, cls_of: Callable[[Any], type | None] = container_class) -> tuple[list[Any], Shape]:
+ClassOf = Callable[[Any], "type | Branch | None"]  # None: a leaf. A branch: what stands for it.
+
+
+def flatten(tree: Any, cls_of: ClassOf = container_class) -> tuple[list[Any], Shape]:
     """The leaves in order, and the shape to put them back with ``unflatten``. What is a leaf, ``cls_of`` says."""
     leaves: list[Any] = []
     return leaves, _flatten_into(tree, leaves, cls_of)
 
 
-def _flatten_into(tree: Any, leaves: list[Any], cls_of: Callable[[Any], type | None]) -> Shape:
+def _flatten_into(tree: Any, leaves: list[Any], cls_of: ClassOf) -> Shape:
     if type(tree) is Tentative:
         tree = tree.tree
     cls = cls_of(tree)
     if cls is None:
         leaves.append(tree)
         return None
+    if isinstance(cls, Branch):
+        tree, cls = cls, cls.cls
     keys, children = _all_items(tree, cls)
     return Node(cls, keys, tuple([_flatten_into(child, leaves, cls_of) for child in children]))
 

@@ -32,16 +32,19 @@ from stoker.collation.columns import (
 from stoker.collation.packed_columns import PackedTokens, PositionIds, SegmentIds
 from stoker.collation.tensors import array_as_tensor, is_dense, is_tensor, laid_out, tensor_as_array
 from stoker.collation.tentative import Unfit
-from stoker.collation.tree import Shape, flatten, paths, unflatten
+from stoker.collation.tree import ClassOf, Shape, flatten, paths, unflatten
 from stoker.errors import ShippingError
 from stoker.memory.array_layout import lay_out
 from stoker.memory.loose_arrays import LooseArrays
 from stoker.memory.mapping import Memory
 from stoker.memory.pickled_tensors import dump_tensors, holds_tensors
+from stoker.memory.row_columns import RowArrays, by_columns, by_columns_within_process
 from stoker.memory.rows import Dumped, cls_unless_plain_rows, cls_unless_rows, copied_rows
 from stoker.memory.slots import Slot
 
-_COLUMNS = {PackedTokens, Pieces, PositionIds, SegmentIds, Stack, Taken, TakenOfSeveral, TensorStack, Whole}
+_COLUMNS = {
+    PackedTokens, Pieces, PositionIds, RowArrays, SegmentIds, Stack, Taken, TakenOfSeveral, TensorStack, Whole,
+}  # fmt: skip
 _MANY = 256  # strings: fewer are as quickly pickled
 _LARGE = 2**14  # bytes, of a bytes object: a pickle would copy them twice more
 _PROTOCOL = 4  # of pickle. With 5, arrays in objects are read at two thirds of the speed where nothing is out of band.
@@ -113,21 +116,28 @@ class Encoder:
 
     def __init__(self, *, shared: bool = False) -> None:
         self._shared = shared
-        self._cls_of = cls_unless_plain_rows if shared else cls_unless_rows
+        self._walked: ClassOf = cls_unless_plain_rows if shared else cls_unless_rows
+        self._cls_of: ClassOf = by_columns_within_process if shared else by_columns
         self._layouts: dict[Any, tuple[Layout, bytes]] = {}
         self._leaves = 0  # in all of these
         self._tensors_aside = False  # objects of the last batches hold tensors
 
     def encode(self, batch: Any, slot: Slot, offset: int = 0, loose: LooseArrays | None = None) -> Packed:
         """Writes the batch at ``offset``, a multiple of 64; the slot grows if it must. All but what ``loose`` takes."""
-        leaves, tree = flatten(batch, self._cls_of)
+        cls_of = self._cls_of
+        leaves, tree = flatten(batch, cls_of)
         while True:
             try:
                 return self._encode(leaves, tree, slot, offset, loose)
             except Replaced as found:
                 leaves = [found.instead if leaf is found.column else leaf for leaf in leaves]
             except Unfit:
-                leaves, tree = flatten(batch, self._cls_of)
+                leaves, tree = flatten(batch, cls_of)
+            except ShippingError:
+                if cls_of is self._walked:
+                    raise
+                cls_of = self._walked  # in which each leaf has its name, for the message
+                leaves, tree = flatten(batch, cls_of)
 
     def _encode(self, leaves: list[Any], tree: Shape, slot: Slot, offset: int, loose: LooseArrays | None) -> Packed:
         columns = [_as_column(leaf) for leaf in leaves]

@@ -18,10 +18,11 @@ from stoker.collation.columns import Objects, Pieces, Stack, Taken, TakenOfSever
 from stoker.collation.tentative import Tentative
 from stoker.collation.tree import class_of_all, container_class, is_judged
 
-_FEW = 8  # elements: fewer are as quickly walked over
+FEW = 8  # elements: fewer are as quickly walked over
 _DEEPEST = 16  # lists in lists
 _SCALARS = {str, bytes, int, float, complex, bool, type(None)}
 _CONTAINERS = {dict, list, tuple}
+_TUPLE = {tuple}
 _KNOWN = _SCALARS | _CONTAINERS
 # Which have a way of their own.
 _COLUMNS = (np.ndarray, Stack, Taken, TakenOfSeveral, TensorStack, Whole, Pieces, Objects, Tentative)
@@ -38,14 +39,14 @@ class Dumped(NamedTuple):
 
 def cls_unless_rows(value: Any) -> type | None:
     """The class of a container, as ``container_class`` has it, but None for rows: they are a leaf."""
-    if type(value) is list and len(value) >= _FEW and are_rows(value, objects_too=True):
+    if type(value) is list and len(value) >= FEW and are_rows(value, objects_too=True):
         return None
     return container_class(value)
 
 
 def cls_unless_plain_rows(value: Any) -> type | None:
     """The same, for rows of which all is built-in, or that are copied as quickly."""
-    if type(value) is list and len(value) >= _FEW and (copied_rows(value) is not None or are_rows(value)):
+    if type(value) is list and len(value) >= FEW and (copied_rows(value) is not None or are_rows(value)):
         return None
     return container_class(value)
 
@@ -66,6 +67,11 @@ def copied_rows(values: list[Any]) -> list[Any] | None:
     return list(map(dict.copy if dict in kinds else list.copy, values))
 
 
+def are_objects(values: list[Any]) -> bool:
+    """Whether there are no containers and no arrays among them."""
+    return _are_objects(set(map(type, values)) - _SCALARS, values)
+
+
 def are_rows(values: list[Any], *, objects_too: bool = False) -> bool:
     """Whether all in it are built-in scalars and containers, or also objects, and no container is there twice.
 
@@ -82,11 +88,12 @@ def are_rows(values: list[Any], *, objects_too: bool = False) -> bool:
         if kinds.isdisjoint(_CONTAINERS):
             return True
         inner = level if kinds <= _CONTAINERS else [value for value in level if type(value) in _CONTAINERS]
-        changeable = inner if tuple not in kinds else [value for value in inner if type(value) is not tuple]
-        seen.update(map(id, changeable))
-        count += len(changeable)
-        if len(seen) != count:
-            return False
+        if kinds != _TUPLE:
+            changeable = inner if tuple not in kinds else [value for value in inner if type(value) is not tuple]
+            seen.update(map(id, changeable))
+            count += len(changeable)
+            if len(seen) != count:
+                return False
         level = list(_within(inner))
         kinds = set(map(type, level))
     return False

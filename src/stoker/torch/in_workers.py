@@ -6,6 +6,7 @@ import functools
 import re
 import signal
 import weakref
+from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
@@ -20,6 +21,7 @@ from stoker.torch.beginning import begun
 from stoker.torch.pacing import most_at_a_time, next_size
 from stoker.torch.ranks import rank_of
 from stoker.torch.sampling import is_of_torch, is_stateful
+from stoker.torch.seals import SealedBatch
 from stoker.torch.states import SavedState
 from stoker.torch.tasks import IterableTasks, MapTasks
 from stoker.torch.work import Bundle, Ended, Result, Task, Work
@@ -160,6 +162,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             if isinstance(data, ExceptionWrapper):
                 self._settle(task)
                 data.reraise()
+            if type(data) is SealedBatch:
+                data = _opened(data, functools.partial(self._settle, task))
             if self._pin_memory:
                 data = pin_memory(data, self._pin_memory_device)
             self._offered = data, task, state
@@ -333,3 +337,15 @@ def _worker_of(bundle: tuple[Task, ...], *, count: int, at_once: int) -> int | N
     """Out of order, as in torch: the first tasks in turn, others whoever has least to do. Slow ones keep them."""
     task = bundle[0]
     return task.serial % count if task.worker is None and task.serial < at_once else task.worker
+
+
+def _opened(batch: SealedBatch, give_up: Callable[[], object]) -> Any:
+    try:
+        return batch.opened()
+    except Exception:  # of a signal's handler, and then it can be opened; or of a class of the user's, once more
+        with stoker.put_off():
+            try:
+                return batch.opened()
+            except Exception:
+                give_up()
+                raise

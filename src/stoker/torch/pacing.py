@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 import stoker
 
 _LONGEST_S = 0.003  # of a bundle: what it costs to ask for it hardly counts then
 _LARGEST = 2**22  # bytes of a bundle: its memory is free again only when the last of its batches is
+_LARGE = (torch.Tensor, np.ndarray, bytes)
 _MOST = 16  # batches of a bundle
 _PER_WORKER = 8  # bundles in an epoch, at least: with fewer, one worker might have much more to do than another
 
@@ -27,7 +29,11 @@ def next_size(size: int, most: int, seconds: float, batch: Any) -> int:
 
 
 def _nbytes(batch: Any) -> int:
-    """Of the tensors in it."""
-    sizes: list[int] = []
-    stoker.map_leaves(lambda leaf: sizes.append(leaf.nbytes) if isinstance(leaf, torch.Tensor) else None, batch)
-    return sum(sizes)
+    """Of the tensors, arrays and bytes in it."""
+    return sum(leaf.nbytes if hasattr(leaf, "nbytes") else len(leaf) for leaf in _large_leaves(batch))
+
+
+def _large_leaves(batch: Any) -> list[Any]:
+    found: list[Any] = []
+    stoker.map_leaves(lambda leaf: found.append(leaf) if isinstance(leaf, _LARGE) else None, batch)
+    return found

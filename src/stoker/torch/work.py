@@ -21,9 +21,11 @@ from torch.utils.data._utils import worker as torch_worker
 
 import stoker
 from stoker.torch.sampling import is_stateful, state_of
-from stoker.torch.seals import opened, sealed
+from stoker.torch.seals import opened, sealed, sealed_batch
 
 _MANY = 8  # objects: fewer are as quickly walked over
+_DEEPEST = 16  # containers in containers
+_BUILTIN = {dict, OrderedDict, list, tuple}
 
 
 class Task(NamedTuple):
@@ -66,7 +68,7 @@ class Bundle(NamedTuple):
     """
 
     serial: int
-    results: list[Any]
+    results: tuple[Any, ...]
     seconds: float
 
 
@@ -120,6 +122,7 @@ class Work:
     _made: int = 0
     _rng: Any = None
     _tells_state: bool = False
+    _seals: bool = True  # batches of objects, of which none had tensors within
     _used: float = 0.0  # seconds of the processor, up to the end of the last bundle,
     _before: int = 1  # which had so many tasks
 
@@ -149,7 +152,7 @@ class Work:
     def __call__(self, tasks: tuple[Task, ...]) -> Bundle:
         began, number = perf_counter(), stoker.worker_number()
         assert number is not None
-        results = [self._do(task, number) for task in tasks]
+        results = tuple([self._do(task, number) for task in tasks])
         # What is waited for shows on the clock, and what writing the last bundle took in what the process has used.
         ended, used = perf_counter(), process_time()
         seconds = max((ended - began) / len(tasks), (used - self._used) / max(len(tasks), self._before))
@@ -169,7 +172,7 @@ class Work:
                 data = self._fetch(task.index)
                 if task.snapshot and self._tells_state:
                     state = self._state(number)
-                data = _exact(data)
+                data = self._sealed(_exact(data))
         except Exception as error:
             if isinstance(error, StopIteration) and self.kind == _DatasetKind.Iterable:
                 data = Ended(self._state(number) if self._tells_state else None)
@@ -243,6 +246,13 @@ class Work:
         if is_batch(samples):
             return stoker.collate(samples, like="torch", copy=False, otherwise=lambda: _by_torch(samples))
         return default_collate(samples)
+
+    def _sealed(self, data: Any) -> Any:
+        if type(data) is not Whole or not self._seals:
+            return data
+        found = sealed_batch(data.value)
+        self._seals = found is not None
+        return data if found is None else found
 
     def _state(self, number: int) -> bytes:
         """Under the names that torchdata has for it."""
@@ -339,7 +349,21 @@ def _exact_rows(cls: Any, data: Sequence[Any]) -> Any:
         within = set(map(type, chain.from_iterable(map(dict.values, data) if dict in kinds else data)))
         if all(map(_is_object, within)):
             return Whole(data)
-    return cls(map(_exact, data))
+    return data if _is_exact(data) else cls(map(_exact, data))
+
+
+def _is_exact(level: Iterable[Any]) -> bool:
+    """Whether all containers in it are built-in ones, which come out as they are; looked at level by level."""
+    for _ in range(_DEEPEST):
+        level = list(level)
+        kinds = {kind for kind in set(map(type, level)) if _is_container(kind)}
+        if not kinds:
+            return True
+        if not kinds <= _BUILTIN:
+            return False
+        containers = [value for value in level if type(value) in kinds]
+        level = chain.from_iterable(value.values() if isinstance(value, dict) else value for value in containers)
+    return False
 
 
 def _has_containers(values: Iterable[Any]) -> bool:

@@ -45,7 +45,7 @@ def kinds(tree):
 
 @pytest.mark.parametrize("shared", [False, True])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(batch=st.lists(plain | plain | plain | odd, min_size=rows._FEW, max_size=12))
+@given(batch=st.lists(plain | plain | plain | odd, min_size=rows.FEW, max_size=12))
 def test_a_list_of_samples_comes_back_as_it_was(slots, shared, batch):
     got, _, _ = round_trip(slots, batch, shared=shared)
     assert got == batch
