@@ -142,6 +142,7 @@ ROWS = {
     "tensor and number": lambda k: (torch.full((3,), k), k),
     "tensor and label": lambda k: [torch.full((3,), k, dtype=torch.bfloat16), torch.tensor(k)],
     "array and number of numpy": lambda k: (np.full(3, k), np.int64(k), np.bool_(k % 2)),
+    "namedtuples": lambda k: Point(np.full(3, k), f"label {k}"),
     "ragged": lambda k: (np.full(k, k), torch.zeros(k, 2), k),
     "mixed": lambda k: (np.full(3, k), k) if k % 2 else {"x": np.full(3, k)},
     "other containers": lambda k: (np.full(3, k), OrderedDict(b=k, a=Point(k, torch.ones(2)))),

@@ -9,7 +9,7 @@ from a walk over the leaves: containers and arrays of its own, and objects that 
 from __future__ import annotations
 
 import sys
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from stoker.collation.alike import all_are, array_of
 from stoker.collation.columns import Array, Objects, Whole
 from stoker.collation.tensors import array_as_tensor, dtype_name, is_plain_tensor, tensor_as_array
-from stoker.collation.tree import Assembled, Branch
+from stoker.collation.tree import Assembled, Branch, is_namedtuple
 from stoker.memory.array_layout import aligned
 from stoker.memory.rows import FEW, are_objects, are_rows, cls_unless_plain_rows, cls_unless_rows
 
@@ -84,6 +84,14 @@ class ListRows(Assembled):
     @classmethod
     def assemble(cls, keys: tuple[Any, ...], children: list[Any]) -> Any:
         return list(map(list, zip(*children, strict=True)))
+
+
+class NamedTupleRows(Assembled):
+    """A list of namedtuples, by columns. A key is the class and the name of a field."""
+
+    @classmethod
+    def assemble(cls, keys: tuple[Any, ...], children: list[Any]) -> Any:
+        return list(starmap(keys[0][0], zip(*children, strict=True)))
 
 
 class DictRows(Assembled):
@@ -167,7 +175,7 @@ def _column(values: list[Any], objects: list[Any], depth: int) -> Branch | Objec
     """What is a list of in the rows. What has no form of its own is an object, and noted."""
     cls = type(values[0])
     if all_are(cls, values):
-        if cls in _ROWS and depth:
+        if depth and (cls in _ROWS or is_namedtuple(cls)):
             return _containers(cls, values, objects, depth - 1)
         if cls is np.ndarray:
             return _arrays(values, "")
@@ -182,19 +190,22 @@ def _column(values: list[Any], objects: list[Any], depth: int) -> Branch | Objec
 
 def _containers(cls: type, values: list[Any], objects: list[Any], depth: int) -> Branch | Objects:
     first = values[0]
+    keys: tuple[Any, ...]
     if cls is dict:
         keys, given = tuple(first), list(chain.from_iterable(values))
         # Also in the same order; and texts only, since True is 1 to a comparison.
         is_alike = given == list(keys) * len(values) and all_are(str, given)
         rows: Any = map(dict.values, values)
     else:
-        keys, rows = tuple(range(len(first))), values
+        keys = tuple(range(len(first))) if cls in _ROWS else tuple((cls, name) for name in first._fields)
+        rows = values
         is_alike = list(map(len, values)).count(len(first)) == len(values)
     # More columns than rows are not worth it: a list of few batches, as it may be.
     if not is_alike or not 0 < len(keys) <= len(values):
         objects += values
         return Objects(values)
-    return Branch(_ROWS[cls], keys, [_column(list(column), objects, depth) for column in zip(*rows, strict=True)])
+    rows_of = _ROWS.get(cls, NamedTupleRows)
+    return Branch(rows_of, keys, [_column(list(column), objects, depth) for column in zip(*rows, strict=True)])
 
 
 def _tensors(tensors: list[Any]) -> Branch:

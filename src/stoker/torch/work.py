@@ -353,13 +353,13 @@ def _exact_rows(cls: Any, data: Sequence[Any]) -> Any:
 
 
 def _is_exact(level: Iterable[Any]) -> bool:
-    """Whether all containers in it are built-in ones, which come out as they are; looked at level by level."""
+    """Whether all containers in it are built-in ones or plain namedtuples, which come out as they are."""
     for _ in range(_DEEPEST):
         level = list(level)
         kinds = {kind for kind in set(map(type, level)) if _is_container(kind)}
         if not kinds:
             return True
-        if not kinds <= _BUILTIN:
+        if not all(kind in _BUILTIN or (issubclass(kind, tuple) and _is_kept(kind)) for kind in kinds):
             return False
         containers = [value for value in level if type(value) in kinds]
         level = chain.from_iterable(value.values() if isinstance(value, dict) else value for value in containers)

@@ -55,6 +55,7 @@ forms = st.recursive(
     lambda inner: (
         st.lists(inner, min_size=1, max_size=3).map(lambda many: lambda k: tuple(one(k) for one in many))
         | st.lists(inner, min_size=1, max_size=3).map(lambda many: lambda k: [one(k) for one in many])
+        | st.tuples(inner, inner).map(lambda both: lambda k: Pair(both[0](k), both[1](k)))
         | st.dictionaries(st.sampled_from(["x", "y", 1, True, None]), inner, min_size=1, max_size=3).map(
             lambda many: lambda k: {key: one(k) for key, one in many.items()}
         )
@@ -106,6 +107,7 @@ ROWS = {
     "lists": lambda k: [np.full(3, k), f"t{k}"],
     "dicts": lambda k: {"x": np.full(3, k), "label": f"t{k}"},
     "nested": lambda k: (np.full(3, k), {"caption": f"t{k}", "more": [None, np.float32(k)]}),
+    "namedtuples": lambda k: Pair(np.full(3, k), Pair(k, "b")),
     "ragged": lambda k: (np.full(k, k), k),
     "with a container of its own form": lambda k: (np.full(3, k), ["a"] * k),
 }
