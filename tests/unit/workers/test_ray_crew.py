@@ -23,7 +23,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.killed: list[Any] = []
-        self.is_connected = True
+        self.is_connected, self.job = True, "01"
         self.crew: Any = None
 
     def begin(self) -> None:
@@ -38,7 +38,10 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch):
     bench = Bench()
-    ray = SimpleNamespace(is_initialized=lambda: bench.is_connected, kill=bench.killed.append)
+    context = SimpleNamespace(gcs_address="10.0.0.1:6379", get_job_id=lambda: bench.job)
+    ray = SimpleNamespace(
+        is_initialized=lambda: bench.is_connected, kill=bench.killed.append, get_runtime_context=lambda: context
+    )
     monkeypatch.setitem(sys.modules, "ray", ray)
     bench.begin()
     return bench
@@ -76,3 +79,10 @@ def test_a_cluster_that_was_left_is_an_error_and_nobody_is_killed_there(bench):
         bench.crew.check_connected()
     bench.crew.close()
     assert bench.killed == []
+
+
+def test_of_a_cluster_that_was_left_and_joined_again_nothing_is_asked(bench):
+    bench.job = "02"
+    with pytest.raises(StartError, match="close the loader before that"):
+        bench.crew.start(0)
+    assert list(bench.crew.members) == [0, 1]

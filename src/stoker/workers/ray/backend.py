@@ -175,6 +175,7 @@ class RayBackend:
             self.end(post.member.number, at_once=True)
 
     def _lose(self, member: CrewMember, error: BaseException) -> None:
+        self._crew.check_session()  # with it, all its actors have ended
         self._crew.kill(member)
         if not member.node and (refusal := cannot_start(error)) is not None:
             raise refusal

@@ -11,6 +11,7 @@ from stoker.errors import StartError
 from stoker.workers.backend import Departure
 from stoker.workers.imports import depth_of_workers
 from stoker.workers.ray.actor import WATCH, WorkerActor
+from stoker.workers.ray.connection import Session
 from stoker.workers.ray.crew_member import CrewMember
 from stoker.workers.ray.demand import Demand
 from stoker.workers.ray.placing import Placing
@@ -53,6 +54,7 @@ class Crew:
 
         self.members: dict[int, CrewMember] = {}
         self._ray, self._setup, self._receiver = ray, setup, receiver
+        self._session = Session.here()
         self._new_actor, self._reserved = new_actor, reserved
         self._dormant: list[int] = []  # numbers that the engine knows, and demand has not called for
         self._demand = Demand(placing.first, placing.least, placing.most, monotonic())
@@ -60,6 +62,7 @@ class Crew:
 
     def start(self, worker: int) -> None:
         """At once, or when demand calls for it."""
+        self.check_session()
         self.members.pop(worker, None)
         if len(self.members) >= self._demand.wanted:
             self._dormant.append(worker)
@@ -76,6 +79,11 @@ class Crew:
 
     def check_connected(self) -> None:
         if not self._ray.is_initialized():
+            raise StartError(CUT_OFF)
+
+    def check_session(self) -> None:
+        """The same for who has opened another one since: what lies in one session is not to be had in the next."""
+        if Session.here() != self._session:
             raise StartError(CUT_OFF)
 
     def review(self) -> None:
