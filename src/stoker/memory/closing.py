@@ -19,20 +19,22 @@ class Closing(weakref.ref[Any]):
 
     __slots__ = ("close",)
 
-    close: Callable[[], None]
+    close: Callable[[], object]
 
     @classmethod
     def together(cls, owner: object, fd: int) -> Closing:
         """Of an owner and its descriptor. To be called within ``put_off``."""
         closing = cls(owner, methodcaller("close"))
         closing.close = partial(os.close, fd)
-        _all.difference_update([one for one in _all if one() is None])
+        _all.difference_update([one for one in list(_all) if one() is None])  # another thread may add one
         _all.add(closing)
         return closing
 
     def let_go(self) -> None:
         """The descriptor is somebody else's to close from now on."""
+        self.close = _NOTHING  # another thread may be looking through all of them, and so keep this one
         _all.discard(self)
 
 
+_NOTHING = partial(bool)
 _all: set[Closing] = set()  # a reference that is gone itself calls nobody

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -82,6 +84,24 @@ def test_the_file_of_a_segment_is_closed_once():
     gc.collect()
     assert other == fd
     os.close(other)
+
+
+def test_threads_may_make_segments_at_the_same_time():
+    def make_and_close(times):
+        for _ in range(times):
+            Segment.write([memoryview(b"abc")]).close()
+
+    held = [Segment.write([memoryview(b"x")]) for _ in range(50)]
+    before, interval = descriptors(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for made in [pool.submit(make_and_close, 300) for _ in range(4)]:
+                made.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert descriptors() == before
+    del held
 
 
 def test_no_room_is_an_error_that_says_what_to_change(monkeypatch):
