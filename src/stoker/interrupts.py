@@ -17,7 +17,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import FrameType
@@ -28,7 +28,20 @@ T = TypeVar("T")
 _WAITERS = 64  # threads that may wait for the end of the same one
 # Windows has none of them.
 _TIMERS = {getattr(signal, name, None) for name in ("SIGALRM", "SIGVTALRM", "SIGPROF")}
+_UNHEARD_S = 1.0  # that a signal may go unheard: see ``pieces``
 _PUT_OFF_S = 10.0  # that handlers are put off at most: by then something hangs, and the user wants to end it
+
+
+def pieces(timeout: float | None) -> Iterator[float]:
+    """A wait for so many seconds (None: for ever), to be done piece by piece.
+
+    A handler runs once the call that waits has come back. A signal does not end that call if it arrives just before,
+    or in another thread: then it would go unheard for as long as nothing else happens.
+    """
+    while timeout is None or timeout > _UNHEARD_S:
+        yield _UNHEARD_S
+        timeout = None if timeout is None else timeout - _UNHEARD_S
+    yield max(timeout, 0.0)
 
 
 class Hand(Generic[T]):
@@ -60,8 +73,10 @@ class Bell:
             self._rung.put(None)
 
     def wait(self, timeout: float | None = None) -> None:
-        with contextlib.suppress(Empty):
-            self._rung.get(timeout=timeout)
+        for seconds in pieces(timeout):
+            with contextlib.suppress(Empty):
+                return self._rung.get(timeout=seconds)
+        return None
 
 
 class Background:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 
@@ -332,3 +333,37 @@ def test_closing_in_a_storm_leaves_nothing(workers):
                 storm.is_on = False
             loader.close()
             del loader
+
+
+class Gated:
+    """Says that it works, and waits until somebody opens the other end of a pipe."""
+
+    def __init__(self, folder) -> None:
+        self.begun, self.gate = str(folder / "begun"), str(folder / "gate")
+        os.mkfifo(self.begun)
+        os.mkfifo(self.gate)
+
+    def __call__(self, item: int) -> np.ndarray:
+        os.close(os.open(self.begun, os.O_WRONLY))
+        os.close(os.open(self.gate, os.O_RDONLY))
+        return np.array([item])
+
+
+@pytest.mark.parametrize("options", [{}, {"to_device": moved}], ids=["plain", "to_device"])
+@pytest.mark.parametrize("workers", WORKERS[:2], ids=repr)
+def test_a_signal_that_does_not_end_the_wait_is_heard_all_the_same(workers, options, tmp_path):
+    """As one that comes a moment before. Another thread gets it here; the handler runs in the main thread."""
+    gated = Gated(tmp_path)
+
+    def press_ctrl_c():
+        os.close(os.open(gated.begun, os.O_RDONLY))
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    ctrl_c = threading.Thread(target=press_ctrl_c)
+    ctrl_c.start()
+    with stoker.stream(gated, [5], workers=workers, **options) as results:
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+        os.close(os.open(gated.gate, os.O_WRONLY))
+        assert next(results) == [5]
+    ctrl_c.join()

@@ -6,6 +6,7 @@ import os
 import select
 import threading
 
+from stoker.interrupts import pieces
 from stoker.memory import pipe
 from stoker.workers.processes.records import SAID_BYTES, Said, Say, unpack_said
 
@@ -26,8 +27,10 @@ class AnswerPipe:
         """Until there is something to read, here or from other descriptors; which of those, if any."""
         if others != self._watched:
             self._watch(others)
-        ready = self._poll.poll(None if timeout is None else max(timeout, 0) * 1000)
-        return [fd for fd, _ in ready if fd != self._reading]
+        for seconds in pieces(timeout):
+            if ready := self._poll.poll(1000 * seconds):
+                return [fd for fd, _ in ready if fd != self._reading]
+        return []
 
     def read(self) -> list[Said]:
         """All that has been said so far."""
