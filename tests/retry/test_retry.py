@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import time
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import stoker
 from stoker import Cache, Inline, Loader, Processes, Retry, Rotation, Threads
 from tests.datasets import Rows
+from tests.lifecycle.storms import Interrupted
 
 QUICK = Retry(3, backoff=0.001)
 BACKENDS = [Inline(), Threads(2), Processes(2)]
@@ -186,6 +188,28 @@ def test_ctrl_c_ends_the_wait_inline():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert time.monotonic() - before < 8
+
+
+def test_an_interrupt_in_the_wait_leaves_no_lock_behind():
+    """As one right after the lock of an Event was taken: who goes on would wait for that for ever."""
+
+    class Failing(Rows):
+        def __getitem__(self, index):
+            raise OSError("once more")
+
+    def interrupt(frame, event, _):
+        if event == "c_return" and frame.f_code is threading.Condition.__enter__.__code__:
+            sys.setprofile(None)
+            raise Interrupted
+
+    with Loader(Failing(8), 4, workers=Inline(), retry=Retry(2, backoff=0.001)) as loader:
+        batches = iter(loader)
+        sys.setprofile(interrupt)
+        with pytest.raises((OSError, Interrupted)):
+            next(batches)
+        sys.setprofile(None)
+        with pytest.raises(OSError, match="once more"):
+            next(batches)
 
 
 def test_the_timeout_of_a_worker_holds_over_all_tries():
