@@ -38,10 +38,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
     Beyond torch's, it survives the death of workers, and ``state_dict()`` / ``load_state_dict()`` resume in the middle
     of an epoch as torchdata's ``StatefulDataLoader`` does.
 
+    The arguments up to ``in_order`` are those of ``torch.utils.data.DataLoader``, and mean the same.
+
     Args:
-        dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout,
-            worker_init_fn, multiprocessing_context, generator, prefetch_factor, persistent_workers, pin_memory_device,
-            in_order: As in ``torch.utils.data.DataLoader``.
         snapshot_every_n_steps: As in torchdata's ``StatefulDataLoader``: the state of datasets and samplers that have
             one is asked for every so many batches.
         seed: Seeds ``random``, ``numpy.random`` and torch in workers for each batch anew, so that a batch is the same
