@@ -39,7 +39,7 @@ class InOneThread(Waiting):
         assert threading.current_thread() is threading.main_thread(), "not in a thread"
         return np.zeros(10, np.float32)
 
-waiting, empty = Waiting(), []
+waiting, empty, number = Waiting(), [], 5
 """
 QUICK = "--seconds", "0.02", "--most", "2", "--batch-size", "4"
 
@@ -108,6 +108,7 @@ def test_workers_that_a_dataset_does_not_work_with_are_left_out():
         ("nowhere.py:x", "there is no file nowhere.py"),
         ("tuned:empty", "tuned:empty has no samples, so there is nothing to measure"),
         ("tuned:Failing", "KeyError: 'no sample 0'"),
+        ("tuned:number", "dataset: int has no __getitem__. Pass an object with"),
     ],
 )
 def test_what_is_wrong_with_the_dataset_is_said(name, told):
@@ -116,6 +117,7 @@ def test_what_is_wrong_with_the_dataset_is_said(name, told):
     assert done.stdout == ""
     assert done.stderr.startswith("stoker tune: error: ")
     assert told in done.stderr
+    assert "src/stoker" not in done.stderr  # frames are those of the user's code
 
 
 @pytest.mark.parametrize("wrong", [("--batch-size", "0"), ("--seconds", "0"), ("--step-ms", "-1"), ("--most", "x")])

@@ -317,3 +317,12 @@ def test_a_dataset_that_has_grown_is_counted_anew():
         assert one.indices(1, 3) == [6, 7]
         one.seek(1, 2)
         assert epoch_of(one) == [[4, 5], [6, 7]]
+
+
+def test_skip_names_the_epoch_of_an_order_of_ones_own_that_has_no_batches():
+    """Later epochs may have some, so it is not the dataset that is too short."""
+    with Loader(range(9), 4, drop_last=True, order=lambda epoch: range(3 + epoch)) as loader:
+        with pytest.raises(ValueError, match=r"skip\(1\): epoch 0 has no batches"):
+            loader.skip(1)
+        loader.set_epoch(1)
+        assert len(list(loader)) == 1

@@ -8,13 +8,14 @@ and ``split`` those that know their files, ``watch`` the server of the page.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from stoker.cli import cache, demo, doctor, replay, split, tune, watch
-from stoker.cli.terminal import INTERRUPTED, examples
+from stoker.cli.terminal import FAILED, INTERRUPTED, examples
 
 __all__ = ["main"]
 
@@ -34,6 +35,7 @@ _EXAMPLES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one subcommand and returns the process's exit code."""
+    _open_what_is_closed()
     parser = parser_of_all()
     _complete(parser)
     arguments = parser.parse_args(argv)
@@ -44,8 +46,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever reads it has seen enough, as ``head`` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python writes there at its end
+        _write_no_more()
         return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _write_no_more()
+        print(f"stoker: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return FAILED
+
+
+def _open_what_is_closed() -> None:
+    """Standard streams that the command was started without: what it would write there goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
+
+
+def _write_no_more() -> None:
+    """To standard output: Python would try once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser_of_all() -> argparse.ArgumentParser:

@@ -37,7 +37,8 @@ def passed_over(cursor: Cursor, plan: Plan, count: int) -> Cursor:
     """
     if not plan.batch_count(cursor.epoch):
         if count:
-            raise ValueError(f"skip({count}): an epoch of {plan.length} samples has no batches (of shard {plan.shard})")
+            told = f"an epoch of {plan.length} samples" if plan.order is None else f"epoch {cursor.epoch}"
+            raise ValueError(f"skip({count}): {told} has no batches (of shard {plan.shard})")
         return cursor
     left = count
     while left and cursor.taken:  # few: no more than are made ahead

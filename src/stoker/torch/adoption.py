@@ -24,6 +24,7 @@ _TAKEN_OVER = (  # what a loader does with samples, as opposed to which samples 
     "snapshot_every_n_steps",
     "seed",
     "recover",
+    "retry",
     "workers",
     "progress",
     "watch",
@@ -39,8 +40,8 @@ def adopt(prepared: Any, **options: Any) -> Any:
     Args:
         prepared: What ``accelerator.prepare`` or ``accelerate.skip_first_batches`` returned; or a ``DataLoader`` of
             torch's, or torchdata's ``StatefulDataLoader``.
-        options: ``seed``, ``recover``, ``workers``, ``snapshot_every_n_steps``, ``progress``, ``watch``: as in
-            ``stoker.torch.DataLoader``. Accelerate drops those of the loader that it is given.
+        options: ``seed``, ``recover``, ``retry``, ``workers``, ``snapshot_every_n_steps``, ``progress``, ``watch``: as
+            in ``stoker.torch.DataLoader``. Accelerate drops those of the loader that it is given.
 
     Returns:
         A loader of Accelerate's: the same object, which now iterates a ``stoker.torch.DataLoader``. It has

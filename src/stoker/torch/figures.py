@@ -13,11 +13,11 @@ from stoker import Setup, Stats
 class Figures:
     """What the workers have done that a loader has, or had last.
 
-    ``batches``: that the consumer was given. The stream knows bundles of them only.
+    ``batches``: that the consumer was given. The stream knows bundles of them only. ``retries``: of samples of them.
     """
 
     def __init__(self) -> None:
-        self.batches = 0
+        self.batches = self.retries = 0
         self._making_alone = 0.0  # seconds, without workers
         self._began = self._ended = 0.0  # the first batch without workers, and the last one
         self._batch_size: int | None = None
@@ -36,16 +36,21 @@ class Figures:
         self._making_alone += seconds
         self._batch_size = batch_size
 
+    def note_retry(self) -> None:
+        """The consumer itself has read a sample again."""
+        self.retries += 1
+
     def follow(self, observed: Any, batch_size: int | None) -> None:
         """From now on what was observed of this stream. ``batch_size``: None: not known."""
-        self._observed, self._batch_size, self.batches = observed, batch_size, 0
+        self._observed, self._batch_size, self.batches, self.retries = observed, batch_size, 0, 0
 
     def adapt(self, stats: Stats) -> Stats:
         """The stream's figures as the loader's. From any thread."""
         own = replace(stats.setup, making="dataset[i] and collate_fn", prefetch_argument="prefetch_factor", pulls=False)
         if own.is_here:
             own = replace(own, workers_argument="num_workers")
-        return replace(stats, setup=own, batches=self.batches, samples=self._samples, calls=self._samples)
+        samples, retries = self._samples, self.retries
+        return replace(stats, setup=own, batches=self.batches, samples=samples, calls=samples, retries=retries)
 
     def stats(self) -> Stats:
         if self._observed is None:
@@ -57,9 +62,10 @@ class Figures:
         """Without workers: how long the consumer made batches itself is all that is known."""
         samples, elapsed, making = self._samples, self._ended - self._began, self._making_alone
         setup = Setup(backend="Inline", workers_argument="num_workers")
-        return Stats(
+        stats = Stats(
             self.batches, samples, 0, 0, 0, elapsed, making, 0.0, 0.0, 0.0, 0.0, (), waiting=making, setup=setup
         )
+        return replace(stats, retries=self.retries)
 
     @property
     def _samples(self) -> int:

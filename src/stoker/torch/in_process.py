@@ -15,6 +15,7 @@ from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 import stoker
 from stoker.torch import draws
 from stoker.torch.beginning import begun
+from stoker.torch.retrying import Retried
 from stoker.torch.sampling import draws_late, is_stateful
 from stoker.torch.seals import opened, sealed
 from stoker.torch.states import SavedState
@@ -36,11 +37,13 @@ class InProcess(_SingleProcessDataLoaderIter):  # type: ignore[misc]  # mypy doe
         begin = super().__init__
         self.progress = begun(self, loader, saved, lambda: begin(loader))
         self._taken = frozenset(self.progress.taken)  # before, by a loader whose batches came out of order
+        if loader._retry is not None:
+            self._dataset_fetcher.dataset = Retried(loader.dataset, loader._retry, self._figures.note_retry)
         self._fetch = self._dataset_fetcher.fetch
         if self._collate_fn is default_collate and self._auto_collation:
             self._dataset_fetcher.collate_fn = _collated
             if self._dataset_kind == _DatasetKind.Map:
-                self._fetch = functools.partial(_fetched, self._dataset)
+                self._fetch = functools.partial(_fetched, self._dataset_fetcher.dataset)
         if saved is not None and not saved.turns_epoch:
             self._num_yielded = saved.snapshot.step
             if self._dataset_kind == _DatasetKind.Iterable:

@@ -219,7 +219,8 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
         self._done.update((task.serial, result) for task, result in zip(tasks, bundle.results, strict=True))
         if self._most > 1 and bundle.serial >= 0:
             self._tasks.size = next_size(len(tasks), self._most, bundle.seconds, bundle.results[0])
-        self._arrived = None
+        self._figures.retries += bundle.retries
+        self._arrived = None  # at once with counting: no call in between
 
     def _settle(self, task: Task) -> None:
         """Nobody will ask for it again."""
@@ -320,6 +321,7 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             init_fn,
             self._num_workers,
             seed=loader.seed,
+            retry=loader._retry,
             epoch=loader._epoch,
             states={} if saved is None or not saved.tells_datasets else saved.snapshot.states(),
         )

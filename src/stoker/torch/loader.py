@@ -22,6 +22,7 @@ from stoker.torch.in_workers import InWorkers
 from stoker.torch.links import has_links
 from stoker.torch.progress import Progress, Snapshot
 from stoker.torch.ranks import rank_of
+from stoker.torch.retrying import checked_retry
 from stoker.torch.sampling import state_before
 from stoker.torch.seals import sealed
 from stoker.torch.states import SavedState, read_state
@@ -37,16 +38,17 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
     Beyond torch's, it survives the death of workers, and ``state_dict()`` / ``load_state_dict()`` resume in the middle
     of an epoch as torchdata's ``StatefulDataLoader`` does.
 
+    The arguments up to ``in_order`` are those of ``torch.utils.data.DataLoader``, and mean the same.
+
     Args:
-        dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout,
-            worker_init_fn, multiprocessing_context, generator, prefetch_factor, persistent_workers, pin_memory_device,
-            in_order: As in ``torch.utils.data.DataLoader``.
         snapshot_every_n_steps: As in torchdata's ``StatefulDataLoader``: the state of datasets and samplers that have
             one is asked for every so many batches.
         seed: Seeds ``random``, ``numpy.random`` and torch in workers for each batch anew, so that a batch is the same
             for any number of workers and after a worker was replaced. None: each worker is seeded once, as in torch.
         recover: True: a worker that is killed is replaced, and its batches are made again. False: a ``RuntimeError``,
             as in torch.
+        retry: How often a sample whose reading raised an ``OSError`` is read again, with the same random numbers: a
+            number, or ``stoker.Retry(times, backoff=..., on=...)``. Not for an ``IterableDataset``.
         workers: ``stoker.Ray(n, ...)``: the workers are on a Ray cluster, and ``num_workers`` is their number. None:
             ``num_workers`` processes on this machine.
         progress: True: show a bar with batches a second, the share of the time that you wait for them, and the time
@@ -55,7 +57,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
             loop until the loader is gone. The URL is printed, and is ``loader.watch_url``.
 
     Raises:
-        ValueError: An argument has a wrong value; or ``watch`` is given, and there are no workers to watch.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument has a wrong value; ``watch`` is given, and there are no workers to watch; or ``retry``
+            is given, and the dataset is iterable.
 
     Example:
         >>> import torch
@@ -89,6 +93,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
         snapshot_every_n_steps: int | None = 1,
         seed: int | None = None,
         recover: bool = True,
+        retry: int | stoker.Retry = 0,
         workers: stoker.Ray | None = None,
         progress: bool = False,
         watch: bool | stoker.Watch = False,
@@ -96,6 +101,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self.seed = seed
         self.recover = recover
+        self.retry = retry
         self.workers = workers
         self.progress = progress
         self.watch = watch
@@ -130,6 +136,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
             pin_memory_device=pin_memory_device,
             in_order=in_order,
         )
+        self._retry = checked_retry(retry, is_iterable=self._dataset_kind == _DatasetKind.Iterable)
 
     def __iter__(self) -> Any:
         if self._iterator is not None and self._saved is None:

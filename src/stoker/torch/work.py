@@ -20,6 +20,7 @@ from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data._utils import worker as torch_worker
 
 import stoker
+from stoker.torch.retrying import Retried
 from stoker.torch.sampling import is_stateful, state_of
 from stoker.torch.seals import opened, sealed, sealed_batch
 
@@ -65,11 +66,13 @@ class Bundle(NamedTuple):
         serial: The number of its first task.
         results: One for each task.
         seconds: What a batch takes, writing it into shared memory included.
+        retries: How often a sample of them was read again.
     """
 
     serial: int
     results: tuple[Any, ...]
     seconds: float
+    retries: int
 
 
 class Ended(NamedTuple):
@@ -115,11 +118,13 @@ class Work:
     init_fn: Callable[[int], None] | None
     num_workers: int
     seed: int | None
+    retry: stoker.Retry | None
     epoch: int
     states: dict[int, tuple[int, bytes]] = field(default_factory=dict)
     _fetcher: Any = None
     _failure: Any = None
     _made: int = 0
+    _retries: int = 0
     _rng: Any = None
     _tells_state: bool = False
     _seals: bool = True  # batches of objects, of which none had tensors within
@@ -157,7 +162,8 @@ class Work:
         ended, used = perf_counter(), process_time()
         seconds = max((ended - began) / len(tasks), (used - self._used) / max(len(tasks), self._before))
         self._used, self._before = used, len(tasks)
-        return Bundle(tasks[0].serial, results, seconds)
+        retries, self._retries = self._retries, 0
+        return Bundle(tasks[0].serial, results, seconds, retries)
 
     def _do(self, task: Task, number: int) -> Any:
         state = None
@@ -198,9 +204,8 @@ class Work:
         collate = self.collate_fn
         if collate is default_collate:
             collate = self._collate_later
-        self._fetcher = _DatasetKind.create_fetcher(
-            self.kind, self.dataset, self.auto_collation, collate, self.drop_last
-        )
+        dataset = self.dataset if self.retry is None else Retried(self.dataset, self.retry, self._note_retry)
+        self._fetcher = _DatasetKind.create_fetcher(self.kind, dataset, self.auto_collation, collate, self.drop_last)
         self._made = 0
         iterator = getattr(self._fetcher, "dataset_iter", None)
         self._tells_state = is_stateful(self.dataset) or is_stateful(iterator)
@@ -238,7 +243,7 @@ class Work:
 
     def _fetch(self, index: Any) -> Any:
         if self.kind == _DatasetKind.Map and self.auto_collation and self.collate_fn is default_collate:
-            return self._collate_later(stoker.fetch(self.dataset, index))
+            return self._collate_later(stoker.fetch(self._fetcher.dataset, index))
         return self._fetcher.fetch(index)
 
     def _collate_later(self, samples: Any) -> Any:
@@ -257,6 +262,9 @@ class Work:
     def _state(self, number: int) -> bytes:
         """Under the names that torchdata has for it."""
         return sealed(dataset_state(self.kind, self._fetcher, self.dataset) | {"worker_id": number})
+
+    def _note_retry(self) -> None:
+        self._retries += 1
 
     def _apply_seed(self, seed: int | None) -> None:
         assert seed is not None
