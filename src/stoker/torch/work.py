@@ -289,7 +289,8 @@ def _stack_in_own_memory() -> None:
 
 def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Any:
     first = batch[0]
-    if first.is_nested or first.layout is not torch.strided or any(tensor.requires_grad for tensor in batch):
+    is_odd = first.is_nested or first.layout is not torch.strided
+    if is_odd or any(getattr(tensor, "requires_grad", True) for tensor in batch):
         return torch_collate.collate_tensor_fn(batch, collate_fn_map=collate_fn_map)  # which raises
     return torch.stack(batch, 0).contiguous()  # as torch has it in a worker
 
