@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import random
 from collections import OrderedDict, UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -130,6 +131,7 @@ class Work:
         """In a worker, before its first task: what torch does in one."""
         number = stoker.worker_number()
         assert number is not None
+        multiprocessing.current_process().name = f"DataLoader worker {number}"  # which log records have
         torch.set_num_threads(1)
         seed = self.base_seed + number
         random.seed(seed)
