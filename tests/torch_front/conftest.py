@@ -56,17 +56,16 @@ def _end_what_the_oracle_leaves():
 
     Its queues close their pipes in threads of their own, and indices that are tensors are handed out by another.
     """
-    if not any(thread.name.startswith("QueueFeederThread") for thread in threading.enumerate()):
-        return  # none was there
-    for left in gc.get_objects():
-        if type(left).__name__.endswith("MultiProcessingDataLoaderIter") and "stoker" not in type(left).__module__:
-            left._shutdown_workers()
-    left = None
-    gc.collect()
-    for thread in threading.enumerate():
-        if thread.name.startswith("QueueFeederThread"):
-            thread.join(10)
-    multiprocessing.resource_sharer.stop(10)
+    if any(thread.name.startswith("QueueFeederThread") for thread in threading.enumerate()):
+        for left in gc.get_objects():
+            if type(left).__name__.endswith("MultiProcessingDataLoaderIter") and "stoker" not in type(left).__module__:
+                left._shutdown_workers()
+        left = None
+        gc.collect()
+        for thread in threading.enumerate():
+            if thread.name.startswith("QueueFeederThread"):
+                thread.join(10)
+    multiprocessing.resource_sharer.stop(10)  # which was needed, though the queues may have ended by now
     multiprocessing.forkserver._forkserver._stop()
 
 

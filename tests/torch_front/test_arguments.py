@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import multiprocessing
 
+import numpy as np
 import pytest
 
 from tests.torch_front.datasets import Numbers, Stream, identity, values
@@ -67,6 +68,24 @@ def test_bad_arguments_are_explained_in_the_same_words(loader_class, case):
     with pytest.raises(kind) as raised:
         loader_class(dataset, **arguments)
     assert str(raised.value) == str(expected.value)
+
+
+NUMBERS = {
+    "NumPy's": {"num_workers": np.int64(2), "prefetch_factor": np.int32(3)},
+    "tensors": {"num_workers": torch.tensor(2), "prefetch_factor": torch.tensor(3)},
+    "bools": {"num_workers": True, "prefetch_factor": True},
+    "an order that is no bool": {"num_workers": 1, "in_order": None},
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_may_be_of_any_kind(loader_class, case):
+    assert sorted(values(loader_class(MAP, 5, **NUMBERS[case]))) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+def test_a_fraction_of_a_worker_is_refused_when_iterated(loader_class):
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        iter(loader_class(MAP, num_workers=1.5))
 
 
 def test_the_dataset_is_required(loader_class):

@@ -91,6 +91,19 @@ def test_the_type_that_cannot_be_collated_is_named(loader_class, num_workers):
         collated(loader_class, [{"a": None}], num_workers)
 
 
+MISFITS = [[{"a": None}], [3, "a"], [torch.ones(2), torch.ones(3)], [np.ones(2), np.ones(3)], [torch.tensor(1), 1]]
+
+
+@pytest.mark.parametrize("samples", MISFITS, ids=repr)
+def test_an_error_of_collation_in_a_worker_is_told_in_torchs_words_alone(loader_class, samples):
+    with pytest.raises(Exception) as expected:
+        collated(data.DataLoader, samples, 1)
+    with pytest.raises(expected.type) as raised:
+        collated(loader_class, samples, 1)
+    ours, theirs = ([line for line in str(one.value).splitlines() if line[:1] != " "] for one in (raised, expected))
+    assert ours == theirs  # also of errors before it, in the handling of which it came up
+
+
 def test_lists_of_different_lengths_are_explained(loader_class, num_workers):
     with pytest.raises(RuntimeError, match="each element in list of batch should be of equal size"):
         collated(loader_class, [[1], [1, 2]], num_workers)

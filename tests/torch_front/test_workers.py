@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 from functools import partial
@@ -197,6 +198,24 @@ def test_a_stream_is_split_by_worker_init_fn(loader_class):
         [2],
         [5],
     ]
+
+
+class Named(torch.utils.data.Dataset):
+    """Says by which name log records know the process."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return multiprocessing.current_process().name
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_worker_does_not_call_itself_the_main_process(loader_class, method):
+    names = list(loader_class(Named(), batch_size=None, num_workers=2, multiprocessing_context=method))
+    assert multiprocessing.current_process().name == "MainProcess"
+    assert "MainProcess" not in names
+    assert names[0] != names[1]
 
 
 def test_workers_are_other_processes(loader_class):

@@ -39,7 +39,7 @@ def like_torch(samples: Any, otherwise: Callable[[], Any] | None = None) -> Any:
 
     if not _is_torchs_own():
         return default_collate(list(samples))
-    try:
+    with contextlib.suppress(Unlike):  # and not the context of torch's error, which users read
         if type(samples) is Gathered:
             return _gathered(samples.tree)
         if type(samples) is Columnar:
@@ -51,8 +51,7 @@ def like_torch(samples: Any, otherwise: Callable[[], Any] | None = None) -> Any:
         part = Tentative(otherwise)
         part.tree = _collated(samples, Objects, part)
         return part
-    except Unlike:
-        return default_collate(samples if isinstance(samples, list | tuple) else list(samples))
+    return default_collate(samples if isinstance(samples, list | tuple) else list(samples))
 
 
 def made_like_torch(samples: Any) -> Any:

@@ -54,7 +54,7 @@ def begun(
         snapshot = dataclasses.replace(snapshot, sampler=iterator._sampler_iter.state_dict())
     tells_state = is_iterable or is_stateful(loader.dataset) or iterator._sampler_iter.has_state
     return Progress(
-        loader.num_workers,
+        int(loader.num_workers),
         loader._epoch,
         is_iterable,
         iterator._base_seed,

@@ -7,6 +7,7 @@ import re
 import signal
 import weakref
 from collections.abc import Callable
+from operator import index
 from time import monotonic, sleep
 from typing import Any
 
@@ -48,7 +49,9 @@ class InWorkers(_BaseDataLoaderIter):  # type: ignore[misc]  # mypy does not loo
             self._shared_seed = shared_seed  # and draws another seed for data pipes, when workers have the first
 
         self.progress = begun(self, loader, saved, begin_as_torch)
-        self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor
+        # Of NumPy's kinds of numbers, too, and whatever else torch takes for them.
+        self._num_workers = int(index(loader.num_workers))
+        self._in_order, self._prefetch_factor = bool(loader.in_order), int(index(loader.prefetch_factor))
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 where there are workers")
         is_iterable = self._dataset_kind == _DatasetKind.Iterable

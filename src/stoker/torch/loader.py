@@ -249,7 +249,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]  # my
         if not self.num_workers and not is_iterable:
             snapshot.workers[0] = sealed(dataset_state(self._dataset_kind, None, self.dataset))
         before = draws.captured(generators)
-        return Progress(self.num_workers, self._epoch, is_iterable, None, None, None, before, generators, 1, snapshot)
+        return Progress(
+            int(self.num_workers), self._epoch, is_iterable, None, None, None, before, generators, 1, snapshot
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies begin anew: an iterator cannot be copied."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import random
 from collections import OrderedDict, UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,6 +136,7 @@ class Work:
         """In a worker, before its first task: what torch does in one."""
         number = stoker.worker_number()
         assert number is not None
+        multiprocessing.current_process().name = f"DataLoader worker {number}"  # which log records have
         torch.set_num_threads(1)
         seed = self.base_seed + number
         random.seed(seed)
@@ -297,7 +299,8 @@ def _stack_in_own_memory() -> None:
 
 def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Any:
     first = batch[0]
-    if first.is_nested or first.layout is not torch.strided or any(tensor.requires_grad for tensor in batch):
+    is_odd = first.is_nested or first.layout is not torch.strided
+    if is_odd or any(getattr(tensor, "requires_grad", True) for tensor in batch):
         return torch_collate.collate_tensor_fn(batch, collate_fn_map=collate_fn_map)  # which raises
     return torch.stack(batch, 0).contiguous()  # as torch has it in a worker
 

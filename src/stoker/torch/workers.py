@@ -34,4 +34,4 @@ def workers_of(loader: Any) -> stoker.Ray | stoker.Processes:
         return found
     context = loader.multiprocessing_context or torch.multiprocessing
     # What "forkserver" is in Python, the nursery is here.
-    return stoker.Processes(loader.num_workers, start=_STARTS[context.get_start_method()])  # type: ignore[arg-type]
+    return stoker.Processes(int(loader.num_workers), start=_STARTS[context.get_start_method()])  # type: ignore[arg-type]
