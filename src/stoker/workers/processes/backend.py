@@ -34,7 +34,9 @@ from stoker.workers.transport import SlotTransport
 
 _ASK_S = 0.3  # for a worker to end by itself once told to, before SIGTERM
 _TERMINATE_S = 0.3  # and then before SIGKILL
-_KILL_S = 2.0  # for the system to take a killed process away
+_KILL_S = (
+    10.0  # for the system to take a killed process away: a busy one takes seconds, and who gives up leaves a zombie
+)
 _NO_RUN = Request(ticket=-1, run=Run(0, 0, 0, 0), length=0, slot=0)
 
 

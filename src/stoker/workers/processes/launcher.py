@@ -35,7 +35,7 @@ class Launcher(Protocol):
         """Sends a signal, if the worker is still there."""
 
     def close(self) -> None:
-        """Frees what the launcher holds. All workers have ended by then."""
+        """Frees what the launcher holds. All workers have ended by then, or were killed at least."""
 
 
 class ChildrenLauncher:
@@ -86,7 +86,8 @@ class ChildrenLauncher:
                         os.kill(pid, number)
 
     def close(self) -> None:
-        pass
+        while self._children:
+            close_end(self._children.popitem()[0])
 
 
 def has_ended(end: int) -> bool:
