@@ -15,6 +15,15 @@ import numpy as np
 Pair = namedtuple("Pair", "left right")
 
 
+class Doubled(namedtuple("Doubled", "half whole")):
+    """A namedtuple with a constructor of its own, which takes other arguments than it has fields."""
+
+    __slots__ = ()
+
+    def __new__(cls, half: Any) -> Doubled:
+        return super().__new__(cls, half, 2 * half)
+
+
 @dataclasses.dataclass
 class Record:
     image: Any

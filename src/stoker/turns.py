@@ -28,7 +28,9 @@ class Turns:
     def __init__(self, name: str, engine: EngineOwner, end: Callable[[], None]) -> None:
         self._name, self._engine, self._end = name, engine, end
         self._user: int | None = None  # the thread that uses the engine
-        self._left: Bell | None = None  # rung when it has left
+        # Rung when it has left, one for each that waits: of two that wait for one bell, one may miss it, and
+        # SimpleQueue.get then forgets its timeout now and then.
+        self._bells: list[Bell] = []
 
     def take(self, work: Callable[[], T]) -> T:
         """Does that while nobody else uses the engine; if it was closed meanwhile, ends all."""
@@ -51,8 +53,8 @@ class Turns:
             if is_mine:
                 self._user = None  # without a call before it, so that no interrupt can keep it from being done
             if self._engine.is_closed:
-                if self._left is not None:
-                    self._left.ring()
+                for bell in self._bells:
+                    bell.ring()
                 self._end()
 
     def close(self) -> None:
@@ -63,7 +65,8 @@ class Turns:
 
     def _leaves(self) -> bool:
         """Has whoever uses the engine leave it. False if that can't be waited for: they end all then."""
-        left = self._left = self._left or Bell()
+        left = Bell()
+        self._bells.append(left)
         deadline = monotonic() + _LEAVE_S
         while self._user is not None and monotonic() < deadline:
             feed = self._engine.feed

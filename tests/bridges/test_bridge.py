@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import pytest
 
+import stoker.bridges
 from stoker import Loader, stream
 from stoker.bridges import Bridge, bridge, goes_elsewhere
 
@@ -144,3 +147,28 @@ def test_a_framework_is_imported_with_the_first_batch_and_by_the_consumer_only(n
     if find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
     subprocess.run([sys.executable, "-c", SCRIPT.replace("NAME", name)], check=True, timeout=100)
+
+
+def test_an_interrupt_waits_until_the_framework_is_imported(monkeypatch):
+    class Interrupting:
+        """Among the finders of modules: a signal arrives as the first one is looked for."""
+
+        def find_spec(self, name, path=None, target=None):
+            signal.raise_signal(signal.SIGUSR1)
+
+    def handle(*_):
+        raise TimeoutError("of the user's own")
+
+    name = "stoker.bridges.to_numpy"
+    monkeypatch.setattr(stoker.bridges, "to_numpy", importlib.import_module(name))
+    monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    stoker.bridges._room.cache_clear()
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with pytest.raises(TimeoutError):
+            Bridge("numpy")([1])
+        assert hasattr(sys.modules[name], "convert")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        stoker.bridges._room.cache_clear()

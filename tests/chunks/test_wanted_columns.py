@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -141,6 +144,44 @@ class TestDtypes:
     def test_values_are_never_changed_to_fit(self, folder, dtypes, told):
         with Loader(Chunks(folder, dtypes=dtypes), 4) as loader, pytest.raises(ChunkError, match=told):
             list(loader)
+
+    @pytest.mark.parametrize("form", ["parquet", "jsonl", "columns"])
+    @pytest.mark.parametrize(
+        ("value", "dtype"),
+        [
+            (2, "bool"),
+            (70_000, "float16"),
+            (1e300, "float32"),
+            (date(9999, 1, 1), "M8[ns]"),
+            (timedelta(days=200_000), "m8[ns]"),
+        ],
+    )
+    def test_nor_where_the_dtype_ends(self, tmp_path, form, value, dtype):
+        if form == "parquet":
+            chunks = Chunks(write(tmp_path, pa.table({"x": [value, None]})), dtypes={"x": dtype})
+        elif form == "columns":
+            (tmp_path / "a.dat").touch()
+            chunks = Chunks(tmp_path, lambda path: {"x": np.array([value])}, dtypes={"x": dtype})
+        else:
+            if isinstance(value, timedelta):
+                pytest.skip("JSON has none")
+            (tmp_path / "a.jsonl").write_text(json.dumps({"x": value}, default=str) + "\n")
+            chunks = Chunks(tmp_path, dtypes={"x": dtype})
+        told = re.escape(f"column 'x' is to be {np.dtype(dtype).name}")
+        with Loader(chunks, 2) as loader, pytest.raises(ChunkError, match=told):
+            list(loader)
+
+    def test_infinity_stays_what_it_is(self, tmp_path):
+        folder = write(tmp_path, pa.table({"x": [math.inf, -math.inf, None]}))
+        with Loader(Chunks(folder, dtypes={"x": "float16"}), 3) as loader:
+            np.testing.assert_array_equal(next(iter(loader))["x"], np.array([np.inf, -np.inf, np.nan], np.float16))
+
+    def test_short_floats_in_csv(self, tmp_path):
+        (tmp_path / "a.csv").write_text("x,y\n1.5,1\n,2\n")
+        with Loader(Chunks(tmp_path, dtypes={"x": "float16"}), 2) as loader:
+            (batch,) = loader
+        np.testing.assert_array_equal(batch["x"], np.array([1.5, np.nan], np.float16))
+        assert batch["x"].dtype == np.float16
 
     def test_of_the_fields_of_a_struct(self, folder):
         with Loader(Chunks(folder, columns=["struct"], dtypes={"struct.n": "float32"}), 5) as loader:

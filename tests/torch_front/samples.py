@@ -15,6 +15,15 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 Point = namedtuple("Point", ["x", "y"])
 
 
+class TensorPoint(namedtuple("TensorPoint", ["x", "y"])):
+    """A namedtuple whose constructor wants what torch can make a tensor of."""
+
+    __slots__ = ()
+
+    def __new__(cls, x, y=0):
+        return super().__new__(cls, torch.as_tensor(x), y)
+
+
 class Own(torch.Tensor):
     """A tensor class of the user's own."""
 
@@ -181,6 +190,7 @@ def _sequences():
         "tuples of one": [(1,), (2,)],
         "namedtuples": [Point(1, 2.5), Point(3, 4.5)],
         "namedtuples of tensors": [Point(torch.ones(2), "a"), Point(torch.zeros(2), "b")],
+        "namedtuples with a constructor": [TensorPoint([1, 2]), TensorPoint([3, 4], 5)],
         "lists of a class": [OwnList([1, 2]), OwnList([3, 4])],
         "tuples of a class": [OwnTuple([1, 2]), OwnTuple([3, 4])],
         "UserList": [UserList([1, 2]), UserList([3, 4])],

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import json
+import operator
 from collections import Counter
 
 import psutil
 import pytest
 
+import stoker
 from tests.torch_front.datasets import DrawingStream, Gated, Numbers, Recorded, Split
 from tests.torch_front.resuming import (
     ByIterator,
@@ -224,3 +229,35 @@ def test_loading_a_state_does_not_change_it(our_class, workers):
     before = stored(state)
     assert resumed(make, state, epochs=1) == rest
     assert state == before
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["_num_yielded"], float("inf")),
+        (["_num_yielded"], -1),
+        (["_sampler_iter_yielded"], 0.5),
+        (["_sampler_iter_yielded"], 2**63),
+        (["fetcher_state"], 1),
+        (["_IterableDataset_len_called"], None),  # none at all
+        (["_stoker", "draws"], []),
+        (["_stoker", "draws", "torch"], ""),
+        (["_stoker", "draws", "numpy", 2], None),
+        (["_stoker", "draws", "numpy", 0], "PCG64"),
+        (["_stoker", "draws", "python", 0], 1),
+        (["_stoker", "sampler_epochs"], 1),
+    ],
+    ids=str,
+)
+def test_a_damaged_state_is_an_error_when_it_is_loaded(our_class, path, value):
+    loader = our_class(Numbers(COUNT), 3, shuffle=True)
+    list(itertools.islice(loader, 2))
+    state = json.loads(json.dumps(loader.state_dict()))
+    *way, last = path
+    place = functools.reduce(operator.getitem, way, state)
+    if value is None and not way:
+        del place[last]
+    else:
+        place[last] = value
+    with pytest.raises(stoker.StateError, match="not the state of a DataLoader"):
+        our_class(Numbers(COUNT), 3, shuffle=True).load_state_dict(state)

@@ -97,6 +97,26 @@ def test_whoever_closes_it_has_the_other_thread_leave_and_waits_for_that(bench):
     assert threading.get_ident() in bench.ends
 
 
+def test_all_that_close_it_at_once_are_told_that_the_other_thread_has_left(bench, monkeypatch):
+    monkeypatch.setattr("stoker.turns._LOOK_AGAIN_S", 3600.0)
+    is_at_it, have_looked = threading.Event(), threading.Barrier(3)
+    bench.engine.feed.interrupt = lambda: have_looked.wait(30)  # type: ignore[method-assign]
+
+    def work() -> None:
+        is_at_it.set()
+        have_looked.wait(30)
+
+    other = threading.Thread(target=bench.turns.take, args=(work,))
+    closing = [threading.Thread(target=bench.close, daemon=True) for _ in range(2)]
+    other.start()
+    assert is_at_it.wait(30)
+    for thread in closing:
+        thread.start()
+    for thread in (other, *closing):
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in closing)
+
+
 def test_an_error_gives_the_turn_back_and_an_interrupt_makes_the_engine_careful(bench):
     def raising(error: BaseException) -> Any:
         raise error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from stoker import Inline, Loader, Threads
+from stoker import Inline, Loader, Processes, Threads
 from tests.streams import assert_same, epochs
 from tests.workers import drawing
 
@@ -80,6 +81,35 @@ def test_torch_is_seeded_as_soon_as_it_is_imported(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(PROGRAM))
     ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
+
+
+class Importing:
+    """Imports a library when the first sample is made, as some do to start quickly."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        importlib.import_module("draws_when_imported")
+        return np.array([random.random(), np.random.rand()])
+
+
+@pytest.mark.parametrize(
+    "workers", [Inline(), Threads(2), *[Processes(2, start=start) for start in ("nursery", "fork", "spawn")]], ids=repr
+)
+def test_what_a_library_draws_while_it_is_imported_does_not_count(workers, tmp_path, monkeypatch):
+    (tmp_path / "draws_when_imported.py").write_text("import random, numpy\nrandom.random(), numpy.random.rand(9)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    finders = list(sys.meta_path)
+    try:
+        with Loader(Importing(), 2, workers=workers) as loader:
+            found = epochs(loader, 1)
+        assert sys.meta_path == finders
+        importlib.import_module("draws_when_imported")
+        with Loader(Importing(), 2) as loader:
+            assert_same(epochs(loader, 1), found)
+    finally:
+        sys.modules.pop("draws_when_imported", None)
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -11,10 +11,12 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 from stoker.bridges.conveyor import Conveyor, InFlight, landed
+from stoker.interrupts import put_off
 
 __all__ = ["Bridge", "Conveyor", "Framework", "InFlight", "Move", "arrow_first", "bridge", "goes_elsewhere", "landed"]
 
@@ -23,8 +25,10 @@ _ON_THE_CPU = ("numpy", "arrow")
 _PACKAGES = {"arrow": ("pyarrow", "files")}  # what is imported, and what is installed, where it has another name
 
 
+@cache
 def _room(framework: Framework) -> Any:
-    return importlib.import_module(f"{__name__}.to_{framework}")
+    with put_off():  # to import a framework takes seconds; one that was broken off may crash when it is tried again
+        return importlib.import_module(f"{__name__}.to_{framework}")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -112,8 +113,17 @@ def _containers(cls: type, values: list[Any], part: Tentative | None) -> Any:
     keys, columns = found
     if cls is dict:
         return {key: _collated(column, Objects, part) for key, column in zip(keys, columns, strict=True)}
+    if is_namedtuple(cls) and not _takes_columns(cls):
+        raise Unlike
     collated = [_collated(column, Tupled, part) for column in columns]
     return cls(*collated) if is_namedtuple(cls) else collated
+
+
+@lru_cache(maxsize=1024)
+def _takes_columns(cls: type) -> bool:
+    """Whether nothing but namedtuple itself makes it: a ``__new__`` of the user's may want the tensors."""
+    first = next((base for base in cls.__mro__ if base.__bases__ == (tuple,)), cls)
+    return cls.__new__ is first.__new__
 
 
 def _tensors(values: list[Any], part: Tentative | None) -> Column:

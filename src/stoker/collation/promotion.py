@@ -72,7 +72,7 @@ def _too_big(value: int, path: str, beside: str = "") -> CollateError:
 
 def _check(values: list[Any], array: np.ndarray[Any, Any], path: str, indices: Sequence[int]) -> None:
     """That the array has all of these values."""
-    if array.dtype.kind in _TIMES:
+    if array.dtype.kind in _TIMES or array.dtype.names:
         if len({getattr(value, "dtype", None) for value in values}) > 1:
             common_dtype([np.asarray(value) for value in values], path, indices)
     elif array.dtype.kind in "fc":
@@ -83,6 +83,7 @@ def _check(values: list[Any], array: np.ndarray[Any, Any], path: str, indices: S
 
 def _first_lost(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> Any:
     """A value of the array that is another in that type; None if there is none."""
+    dtype = dtype.base  # fields may have a shape
     if array.dtype.names:
         lost = (_first_lost(array[name], dtype[name]) for name in array.dtype.names)
         return next((value for value in lost if value is not None), None)

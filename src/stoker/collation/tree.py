@@ -214,11 +214,11 @@ def _held(value: Any) -> set[int]:
 
 
 def build(cls: type, keys: tuple[Any, ...], children: list[Any]) -> Any:
-    """A container of that class. Dataclasses are filled without ``__init__``: a batch is not a sample."""
+    """A container of that class, made without its ``__init__`` or ``__new__``: a batch is not a sample."""
     if cls in _BUILTIN:
         return cls(children) if cls is list or cls is tuple else cls(zip(keys, children, strict=True))
     if is_namedtuple(cls):
-        return cls(*children)
+        return tuple.__new__(cls, children)
     if issubclass(cls, Assembled):
         return cls.assemble(keys, children)
     if issubclass(cls, Mapping):

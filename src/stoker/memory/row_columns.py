@@ -9,7 +9,8 @@ from a walk over the leaves: containers and arrays of its own, and objects that 
 from __future__ import annotations
 
 import sys
-from itertools import chain, starmap
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +92,8 @@ class NamedTupleRows(Assembled):
 
     @classmethod
     def assemble(cls, keys: tuple[Any, ...], children: list[Any]) -> Any:
-        return list(starmap(keys[0][0], zip(*children, strict=True)))
+        # Without the class's own __new__, which may want other arguments, and has had its way with these.
+        return list(map(partial(tuple.__new__, keys[0][0]), zip(*children, strict=True)))
 
 
 class DictRows(Assembled):

@@ -43,14 +43,19 @@ def packed(draws: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpacked(draws: dict[str, Any]) -> dict[str, Any]:
+    """Raises one error or another for what is no state of such generators."""
     name, keys, *rest = draws["numpy"]
     version, words, gauss = draws["python"]
-    return {
+    found: dict[str, Any] = {
         "torch": torch.from_numpy(_array(draws["torch"], np.uint8)),
         "numpy": (name, _array(keys, np.uint32), *rest),
         "python": (version, tuple(_array(words, np.uint32).tolist()), gauss),
         "generators": [torch.from_numpy(_array(state, np.uint8)) for state in draws["generators"]],
     }
+    torch.Generator().set_state(found["torch"])
+    np.random.RandomState().set_state(found["numpy"])
+    random.Random().setstate(found["python"])
+    return found
 
 
 def _text(array: np.ndarray[Any, Any]) -> str:

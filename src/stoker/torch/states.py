@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import stoker
@@ -66,7 +68,7 @@ def read_state(state: dict[str, Any]) -> SavedState:
     """Raises StateError if it is not one."""
     try:
         return _read(state)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError) as error:
         raise stoker.StateError(
             f"this is not the state of a DataLoader ({type(error).__name__}: {error}): pass what state_dict() of "
             f"stoker.torch.DataLoader, or of torchdata's StatefulDataLoader, has returned"
@@ -76,8 +78,10 @@ def read_state(state: dict[str, Any]) -> SavedState:
 def _read(state: dict[str, Any]) -> SavedState:
     own = dict(state.get(OWN) or {})
     for name in ("draws", "next_draws"):
-        if own.get(name):
+        if own.get(name) is not None:
             own[name] = unpacked(own[name])
+    if "sampler_epochs" in own:
+        own["sampler_epochs"] = list(own["sampler_epochs"])
     if "_snapshot" in state:
         found = state["_snapshot"]
         main, step, last = found["_main_snapshot"], found["_snapshot_step"], found["_last_yielded_worker_id"]
@@ -85,10 +89,13 @@ def _read(state: dict[str, Any]) -> SavedState:
         workers = {k: sealed(found["_worker_snapshots"][f"worker_{k}"]) for k in range(count)}
     else:
         main, step, last, count, steps = state, state["_num_yielded"], 0, 0, 0
-        workers = {0: sealed({"fetcher_state": state["fetcher_state"], "dataset_state": state["dataset_state"]})}
+        fetcher = state["fetcher_state"]
+        if fetcher is not None:
+            fetcher = {**fetcher}
+        workers = {0: sealed({"fetcher_state": fetcher, "dataset_state": state["dataset_state"]})}
     snapshot = Snapshot(
-        int(step),
-        int(main["_sampler_iter_yielded"]),
+        _count(step),
+        _count(main["_sampler_iter_yielded"]),
         frozenset(own.get("taken", ())),
         {name: main.get(name) for name in ("_index_sampler_state", "_sampler_iter_state", "_sampler_iter_yielded")},
         workers,
@@ -96,8 +103,17 @@ def _read(state: dict[str, Any]) -> SavedState:
         frozenset(own.get("ended", ())),
         int(last),
     )
+    main["_IterableDataset_len_called"]  # without it, it is none
     is_unbegun = bool(own) and own["base_seed"] is None
-    return SavedState(snapshot, int(steps), bool(state[FINISHED]), int(count), main, own, is_unbegun)
+    return SavedState(snapshot, _count(steps), bool(state[FINISHED]), _count(count), main, own, is_unbegun)
+
+
+def _count(value: Any) -> int:
+    """How many there were, of batches or workers."""
+    count = index(value)
+    if not 0 <= count <= sys.maxsize:
+        raise ValueError(f"{count} of something")
+    return count
 
 
 def _tells(state: dict[str, Any]) -> bool:

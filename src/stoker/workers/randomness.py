@@ -1,11 +1,11 @@
 """Random numbers that belong to a batch: the same wherever, and however often, the batch is made.
 
 Before each batch, ``random``, ``numpy.random`` and torch's default generator are seeded from (seed, epoch, position
-of the batch); torch, where it is imported only in the middle of a batch, as soon as it is. A worker process seeds its
-own generators. Inline, the user's generators are put back afterwards. In threads the generators are shared by all,
-so the functions of ``random`` and ``numpy.random`` get a generator a thread while thread workers exist, in these
-modules and in all that have imported one by name; torch has no such seam, and draws from its default generator in
-threads are not reproducible.
+of the batch); torch, where it is imported only in the middle of a batch, as soon as it is. What a library draws while
+it is imported (JAX does) does not count, as it is imported once. A worker process seeds its own generators. Inline, the
+user's generators are put back afterwards. In threads the generators are shared by all, so the functions of ``random``
+and ``numpy.random`` get a generator a thread while thread workers exist, in these modules and in all that have imported
+one by name; torch has no such seam, and draws from its default generator in threads are not reproducible.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import contextlib
 import random
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from stoker.workers.late_imports import ImportWatch
+from stoker.workers.late_imports import ImportBracket, ImportWatch
 from stoker.workers.numpy_generator import NumpyGenerator
 from stoker.workers.python_generator import PythonGenerator
 
@@ -86,12 +86,28 @@ class Generators(Protocol):
         """It will be drawn again."""
 
 
+def _bracket_of(generators: Generators, applies: Callable[[], bool]) -> ImportBracket:
+    """What sees to it that imports leave them as they were."""
+
+    @contextlib.contextmanager
+    def around() -> Iterator[None]:
+        state = generators.state()
+        try:
+            yield
+        finally:
+            generators.restore(state)
+
+    return ImportBracket(around, applies)
+
+
 class OwnGenerators:
     """Those of a process that is the worker's own."""
 
     def __init__(self) -> None:
         self._seed = 0
         self._watch: ImportWatch | None = None
+        self._bracket: ImportBracket | None = None
+        self._thread = 0  # that has seeded them
 
     def lent(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
@@ -101,6 +117,13 @@ class OwnGenerators:
         if not seed_generators(seed) and self._watch is None:
             self._watch = ImportWatch("torch", self._seed_torch)
             self._watch.start()
+        if self._bracket is None:
+            self._bracket = _bracket_of(self, self._is_mine)
+            self._bracket.start()
+            self._thread = threading.get_ident()
+
+    def _is_mine(self) -> bool:
+        return threading.get_ident() == self._thread
 
     def state(self) -> GeneratorState:
         return GeneratorState.of_process()
@@ -119,7 +142,9 @@ class BorrowedGenerators:
 
     def __init__(self) -> None:
         self._seed = 0
+        self._thread: int | None = None  # that has seeded them
         self._watch: ImportWatch | None = None
+        self._bracket: ImportBracket | None = None
         self._random = PythonGenerator()
         self._numpy = NumpyGenerator()
         self._torch: Any = None  # where torch is imported meanwhile, that which it begins with
@@ -136,12 +161,18 @@ class BorrowedGenerators:
             else:
                 self._watch = ImportWatch("torch", self._seed_torch)
                 self._watch.start()
+            self._bracket = _bracket_of(self, self._is_mine)
+            self._bracket.start()
             self._numpy.put_aside()
         except BaseException:
             self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
+        self._thread = None
+        if self._bracket is not None:
+            self._bracket.stop()
+            self._bracket = None
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
@@ -154,6 +185,10 @@ class BorrowedGenerators:
     def seed(self, seed: int) -> None:
         self._seed = seed
         seed_generators(seed)
+        self._thread = threading.get_ident()
+
+    def _is_mine(self) -> bool:
+        return threading.get_ident() == self._thread
 
     def state(self) -> GeneratorState:
         return GeneratorState.of_process()
@@ -179,6 +214,7 @@ class ThreadGenerators:
 
     def __init__(self) -> None:
         self._own = threading.local()
+        self._bracket = _bracket_of(self, lambda: getattr(self._own, "active", False))
         self._users = 0
         self._lock = threading.Lock()
         self._replaced: list[tuple[dict[str, Any], str, Any, Any]] = []  # where, which, what was there, what is now
@@ -219,11 +255,13 @@ class ThreadGenerators:
                     **self._functions(np.random, "numpy", np.random.RandomState),
                 }
                 self._replace({id(original): (original, draw) for original, draw in functions.values()})
+                self._bracket.start()
 
     def uninstall(self) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
+                self._bracket.stop()
                 for names, name, original, draw in self._replaced:
                     if names.get(name) is draw:  # else somebody has put something else there
                         names[name] = original

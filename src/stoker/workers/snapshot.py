@@ -13,6 +13,7 @@ import logging
 import pickle
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from time import perf_counter
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Protocol
@@ -137,8 +138,18 @@ class _Looker(pickle.Pickler):
         if isinstance(obj, _BY_IDENTITY) or _is_shared(obj):
             return _described, (id(obj),)
         if is_tensor(obj):
-            return _described, (id(obj), obj._version)
+            return _described, (id(obj), self._tensor(obj))
         return self._with_piles(obj)
+
+    def _tensor(self, tensor: Any) -> Any:
+        """Of a parameter, or another that is no plain one: what is in it, as writes through ``.data`` are not counted.
+        Where an array cannot hold that, how often torch has seen it written."""
+        if tensor.is_cpu:
+            with suppress(TypeError, ValueError, RuntimeError):  # sparse, quantized, not initialized
+                array = tensor_as_array(tensor.detach())
+                self._note_array(array)
+                return tensor.dtype, array.shape, array.strides
+        return tensor._version
 
     def _with_piles(self, obj: Any) -> Any:
         """How an object is reduced that has long lists among its attributes: a dataset, or one within another."""

@@ -16,7 +16,7 @@ from stoker import CollateError
 from stoker.collation import Objects, collate
 from stoker.collation.columns import Whole, materialize
 from stoker.collation.tree import flatten, map_leaves, paths, unflatten
-from tests.datasets import Pair, Record
+from tests.datasets import Doubled, Pair, Record
 
 
 def made(tree):
@@ -85,6 +85,13 @@ def test_each_kind_of_container_and_leaf():
     assert type(got["t"]) is tuple
 
 
+def test_a_namedtuple_is_not_made_by_its_own_constructor_again():
+    got = made(collate([{"x": Doubled(np.full(2, k))} for k in range(3)]))["x"]
+    assert type(got) is Doubled
+    assert got.half.tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert got.whole.tolist() == [[0, 0], [2, 2], [4, 4]]
+
+
 def test_objects_that_are_no_arrays_travel_as_lists():
     things = [object(), object()]
     assert made(collate([{"x": thing} for thing in things]))["x"] == things
@@ -144,6 +151,8 @@ LOSSY = {
     "arrays beside floats": ([np.array([[0.5]], np.float32), np.array([[-BIG]])], -BIG),
     "0-d arrays": ([np.array(0.5), np.array(BIG)], BIG),
     "fields": ([np.full(1, BIG, [("a", "i8")]), np.zeros(1, [("a", "f8")])], BIG),
+    "fields with a shape": ([np.full(1, BIG, [("a", "i8", 2)]), np.zeros(1, [("a", "f8", 2)])], BIG),
+    "records": ([np.full((), BIG, [("a", "i8")])[()], np.zeros((), [("a", "f8")])[()]], BIG),
     "dates": ([np.datetime64("9999-01-01"), np.datetime64(1, "ns")], "9999-01-01"),
     "arrays of dates": ([np.array(["9999-01-01"], "M8[D]"), np.zeros(1, "M8[ns]")], "9999-01-01"),
 }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stoker import ShippingError
 from stoker.memory import Encoder, LooseArrays
 from stoker.memory.row_columns import columns_of_rows
-from tests.datasets import Pair
+from tests.datasets import Doubled, Pair
 from tests.unit.memory.test_codec import round_trip, slots
 
 __all__ = ["slots"]
@@ -45,6 +45,7 @@ LEAVES = [
     lambda k: list(range(k % 4)),
     lambda k: {"a": [k], "b": (None,)},
     lambda k: Pair(k, "b"),
+    lambda k: Doubled(np.full(3, k)),
     lambda k: OrderedDict(a=k),
     lambda k: np.array([k, None]),
     lambda k: np.ma.masked_array([k, 1], [True, False]),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
 
 import pytest
 
-from stoker.workers.late_imports import ImportWatch
+from stoker.workers.late_imports import ImportBracket, ImportWatch
 
 
 @pytest.fixture
@@ -70,3 +71,48 @@ def test_one_that_was_stopped_tells_nothing(module):
     watch.stop()
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert seen == []
+
+
+def test_a_bracket_is_around_the_outermost_import_only(module, tmp_path):
+    (tmp_path / "imports_another.py").write_text(f"import {module}\n")
+    seen = []
+
+    @contextlib.contextmanager
+    def around():
+        seen.append([name in sys.modules for name in ("imports_another", module)])
+        try:
+            yield
+        finally:
+            seen.append([name in sys.modules for name in ("imports_another", module)])
+
+    bracket = ImportBracket(around, lambda: True)
+    bracket.start()
+    try:
+        found = importlib.import_module("imports_another")
+        with pytest.raises(RuntimeError, match="broken"):
+            importlib.import_module("imported_broken")
+    finally:
+        bracket.stop()
+        sys.modules.pop("imports_another", None)
+    assert seen == [[True, False], [True, True], [True, True], [True, True]]
+    assert type(found.__spec__.loader).__module__.startswith("_frozen_importlib")
+
+
+def test_a_bracket_applies_only_where_it_should(module):
+    bracket = ImportBracket(contextlib.nullcontext, lambda: False)
+    bracket.start()
+    loader = importlib.util.find_spec(module).loader
+    bracket.stop()
+    assert type(loader).__module__.startswith("_frozen_importlib")
+
+
+def test_who_walks_along_the_finders_meanwhile_misses_none(module):
+    before = list(sys.meta_path)
+    first, second = ImportWatch(module, list), ImportBracket(contextlib.nullcontext, lambda: True)
+    first.start()
+    walk = iter(sys.meta_path)
+    assert next(walk) is first
+    second.start()
+    first.stop()
+    assert list(walk) == before
+    second.stop()

@@ -74,6 +74,23 @@ def test_a_write_into_a_tensor_of_a_list_is_noticed(dtype):
     assert seen.differs(job)
 
 
+@pytest.mark.parametrize("kind", ["parameter", "of a class", "made in inference mode"])
+def test_a_write_past_torchs_own_count_of_them_is_noticed(kind):
+    torch = pytest.importorskip("torch")
+
+    class Own(torch.Tensor):
+        pass
+
+    with torch.inference_mode(kind == "made in inference mode"):
+        tensor = torch.zeros(4).as_subclass(Own) if kind == "of a class" else torch.nn.Parameter(torch.zeros(4))
+    job = job_of([tensor])
+    seen = Contents(job)
+    assert not seen.differs(job)
+    with torch.inference_mode(kind == "made in inference mode"):
+        tensor.data[3] = 1  # as averages of a model's weights are kept
+    assert seen.differs(job)
+
+
 def test_a_tensor_of_another_type_with_the_same_bytes_is_noticed():
     torch = pytest.importorskip("torch")
     job = job_of([torch.zeros(4, dtype=torch.int16)])

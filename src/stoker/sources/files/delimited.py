@@ -178,7 +178,10 @@ def _parsed(data: bytes, path: str, types: Any = None, wanted: Any = None, names
 
 
 def _dtypes(selection: Selection) -> dict[str, Any]:
-    return {name: dtype.arrow_type() for name, dtype in selection.dtypes.items() if not dtype.is_object}
+    arrow = needed("pyarrow", "reading CSV")
+    types = {name: dtype.arrow_type() for name, dtype in selection.dtypes.items() if not dtype.is_object}
+    # Arrow does not read the shortest floats out of text: they are cast afterwards, as columns of other files are.
+    return {name: arrow.float32() if kind == arrow.float16() else kind for name, kind in types.items()}
 
 
 def delimiter(path: str) -> str:

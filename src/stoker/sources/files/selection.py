@@ -68,13 +68,22 @@ class Dtype:
 
     def cast_arrow(self, array: Any, path: str) -> Any:
         """No whole number is changed. Others are rounded, where they must be."""
-        pa, wanted = needed("pyarrow", "reading columns"), self.arrow_type()
+        pa, pc = needed("pyarrow", "reading columns"), needed("pyarrow.compute", "reading columns")
+        wanted, kind = self.arrow_type(), array.type
+        if kind == wanted:
+            return array
+        # To the shortest floats Arrow casts other floats only.
+        steps = [pa.float32(), wanted] if wanted == pa.float16() else [wanted]
+        is_rounded, cast = self.base.kind in "fmM", array
         try:
-            if wanted == pa.float16() and array.type != wanted:  # to which Arrow casts floats only
-                array = array.cast(pa.float32(), safe=False)
-            return array.cast(wanted, safe=self.base.kind in "iub")
+            for step in steps:
+                options = pc.CastOptions(step, allow_float_truncate=is_rounded, allow_time_truncate=is_rounded)
+                cast = cast.cast(options=options)
+            # Arrow itself makes True of all numbers but 0, and infinity of floats that are too big.
+            is_same = self.base.kind not in "bf" or _is_same(pc, array, cast)
         except Exception as error:  # of Arrow's own: a value that does not fit, or no way at all
-            self.refuse(path, f"{array.type}: {error}")
+            self.refuse(path, f"{kind}: {error}")
+        return cast if is_same else self.refuse(path, f"{kind} with values that would be changed")
 
     def cast_column(self, column: Column, path: str) -> Column:
         """Of what was given as columns."""
@@ -119,8 +128,11 @@ class Dtype:
         if array.dtype == self.base:
             return array
         try:
-            cast = array.astype(self.base)
-            is_same = self.base.kind not in "iub" or np.array_equal(cast, array)
+            if self.base.kind in "mM" and array.dtype.kind in "UO":  # in their own unit, to see what the other does
+                array = array.astype(f"{self.base.kind}8")
+            with np.errstate(over="ignore"):
+                cast = array.astype(self.base)
+            is_same = _holds(cast, array)
         except (TypeError, ValueError, OverflowError) as error:
             self.refuse(path, f"{array.dtype}: {error}")
         if not is_same:
@@ -134,6 +146,29 @@ class Dtype:
         if math.prod(shape) != math.prod(self.shape):
             self.refuse(path, f"of shape {shape}")
         return self.shape
+
+
+def _is_same(pc: Any, array: Any, cast: Any) -> bool:
+    """Whether Arrow's booleans or floats are the numbers that they were made of, but for rounding."""
+    if str(array.type) in ("string", "large_string", "string_view"):
+        return True
+    if str(cast.type) == "bool":
+        return bool(cast.cast(array.type).equals(array))
+    is_infinite = pc.is_inf(cast)
+    return not pc.any(is_infinite).as_py() or bool(is_infinite.equals(pc.is_inf(array)))
+
+
+def _holds(cast: Array, array: Array) -> bool:
+    """Whether numpy has changed no value, but for rounding to a float or to a coarser time."""
+    if cast.dtype.kind in "iub":
+        return np.array_equal(cast, array)
+    if cast.dtype.kind == "f" and array.dtype.kind in "biuf":
+        is_infinite = np.isinf(cast)
+        return not is_infinite.any() or np.array_equal(is_infinite, np.isinf(array))
+    if cast.dtype.kind in "mM" and array.dtype.kind == cast.dtype.kind:  # too far away for a finer unit
+        is_finer = np.result_type(cast, array) == cast.dtype
+        return not is_finer or np.array_equal(cast.astype(array.dtype), array, equal_nan=True)
+    return True
 
 
 @dataclass(frozen=True)
