@@ -18,14 +18,12 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from queue import Empty, SimpleQueue
 from time import monotonic
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-_WAITERS = 64  # threads that may wait for the end of the same one
 # Windows has none of them.
 _TIMERS = {getattr(signal, name, None) for name in ("SIGALRM", "SIGVTALRM", "SIGPROF")}
 _UNHEARD_S = 1.0  # that a signal may go unheard: see ``pieces``
@@ -56,27 +54,32 @@ class Hand(Generic[T]):
 class Bell:
     """Wakes the one who waits for something. It may wake without a reason: look whether it is there, and wait again.
 
-    Whoever looks before waiting misses nothing, also after an interrupt.
+    Whoever looks before waiting misses nothing, also after an interrupt. It is a lock that is free while it rings: a
+    ``SimpleQueue``, before Python 3.13, may wait for ever if its timeout passes while it is woken for nothing.
     """
 
     def __init__(self) -> None:
-        self._rung: SimpleQueue[None] = SimpleQueue()
+        self._silent = _thread.allocate_lock()
+        self._silent.acquire()
+        self._is_for_all = False
 
     def ring(self) -> None:
         """By whoever has just made it true. Rung once or often is the same."""
-        if self._rung.empty():
-            self._rung.put(None)
+        if self._silent.locked():
+            with contextlib.suppress(RuntimeError):  # somebody else has just done so
+                self._silent.release()
 
     def ring_for_all(self) -> None:
         """For the last time: whoever waits now, and there may be several, need not wait any more."""
-        for _ in range(_WAITERS):
-            self._rung.put(None)
+        self._is_for_all = True
+        self.ring()
 
     def wait(self, timeout: float | None = None) -> None:
         for seconds in pieces(timeout):
-            with contextlib.suppress(Empty):
-                return self._rung.get(timeout=seconds)
-        return None
+            if self._is_for_all or self._silent.acquire(timeout=seconds):
+                break
+        if self._is_for_all:
+            self.ring()  # for the next one
 
 
 class Background:

@@ -28,8 +28,7 @@ class Turns:
     def __init__(self, name: str, engine: EngineOwner, end: Callable[[], None]) -> None:
         self._name, self._engine, self._end = name, engine, end
         self._user: int | None = None  # the thread that uses the engine
-        # Rung when it has left, one for each that waits: of two that wait for one bell, one may miss it, and
-        # SimpleQueue.get then forgets its timeout now and then.
+        # Rung when it has left, one for each that waits: a bell wakes one.
         self._bells: list[Bell] = []
 
     def take(self, work: Callable[[], T]) -> T:

@@ -264,6 +264,28 @@ def test_a_thread_that_was_joined_before_it_began_never_does():
     background.thread.join()
 
 
+def test_a_bell_that_was_rung_before_does_not_wait_for_longer_than_it_is_told():
+    """As ``SimpleQueue`` does: one in some hundred of these waits would never end."""
+    for timeout in (1e-9, 1e-7, 1e-6, 5e-6):
+        for _ in range(1000):
+            bell = Bell()
+            bell.ring()
+            bell.wait()
+            bell.wait(timeout)
+
+
+def test_the_last_ring_is_for_all_who_wait():
+    bell, woken = Bell(), []
+    threads = [threading.Thread(target=lambda: woken.append(bell.wait())) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    bell.ring_for_all()
+    for thread in threads:
+        thread.join()
+    bell.wait()
+    assert woken == [None] * 20
+
+
 def test_a_bell_wakes_whoever_waits_and_is_not_kept_ringing():
     bell = Bell()
     bell.ring()
