@@ -76,7 +76,11 @@ def test_the_stream_is_the_same_on_any_backend(order, backend):
 
 
 @orders
-@pytest.mark.parametrize("options", [{}, {"drop_last": True}, {"shard": (1, 3)}, {"in_order": False}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"drop_last": True}, {"shard": (1, 3)}, pytest.param({"in_order": False}, marks=pytest.mark.exhaustive)],
+    ids=str,
+)
 def test_it_resumes_at_any_step(order, options):
     assert_resumable(
         lambda: make(order, **options),

@@ -32,8 +32,10 @@ NEEDS = {
     "pyloader_tensorflow.py": ["tensorflow"],
     "tinyloader_digits.py": ["tinygrad", "sklearn"],
 }
-# Others show the same: tests/torch_frameworks has ranks of torch, and each framework and front another example.
+# Others show the same: tests/torch_frameworks has ranks of torch, tests/compat has SwiftLoader, and each framework and
+# other front has another example.
 MORE = {"train_torch_ddp.py", "train_tinygrad.py", "train_tensorflow.py", "pyloader_tensorflow.py"}
+MORE |= {"fabric_swift_loader.py"}
 EPOCH = re.compile(r"^epoch (\d+): .*loss (\d\.\d+), accuracy (\d+\.\d)%$", re.MULTILINE)
 SECONDS = 100  # on a busy machine; alone, none takes more than 15
 

@@ -96,7 +96,9 @@ def test_a_batch_that_always_hangs_is_an_error_with_the_stack(start):
         assert [int(batch[0, 0]) for batch in iterator] == [15, 20, 25, 30, 35]
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["an object", "a factory"])
+@pytest.mark.parametrize(
+    "known", [pytest.param(True, marks=pytest.mark.exhaustive), False], ids=["an object", "a factory"]
+)
 def test_a_dataset_whose_making_hangs_is_an_error(known):
     class Stuck(Rows):
         def __init__(self):

@@ -95,7 +95,7 @@ def test_a_mix_that_never_ends_resumes_at_any_batch():
             assert_same(take(packed, 5), whole[step : step + 5])
 
 
-@pytest.mark.parametrize("by", ["quota", "chance"])
+@pytest.mark.parametrize("by", [pytest.param("quota", marks=pytest.mark.exhaustive), "chance"])
 def test_the_stream_is_the_same_on_any_backend_and_resumes_at_any_batch(by):
     new = functools.partial(make, by=by)
     assert_deterministic(new, functools.partial(new, workers=Processes(2)))

@@ -49,7 +49,9 @@ def test_every_step_resumes_with_any_workers(workers):
     assert_resumable(lambda: make(workers), epochs=1, resume_with=make)
 
 
-@pytest.mark.parametrize("workers", [Threads(3), Processes(2, start="fork")], ids=repr)
+@pytest.mark.parametrize(
+    "workers", [Threads(3), pytest.param(Processes(2, start="fork"), marks=pytest.mark.exhaustive)], ids=repr
+)
 def test_every_step_resumes_out_of_order(workers):
     assert_resumable(lambda: make(workers, in_order=False), in_order=False, steps=12)
 

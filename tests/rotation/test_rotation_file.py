@@ -237,7 +237,7 @@ def is_waited_for(file: int) -> bool:
     [
         pytest.param(64, 3, 0, id="cells change hands", marks=pytest.mark.exhaustive),
         pytest.param(64, 2, 80, id="kills"),
-        pytest.param(8, 3, 40, id="few places"),
+        pytest.param(8, 3, 40, id="few places", marks=pytest.mark.exhaustive),
         pytest.param(64, MANY, 40, id="nothing is used up", marks=pytest.mark.exhaustive),
     ],
 )

@@ -52,7 +52,9 @@ def consumer(run) -> Iterator[tuple[int, int]]:
         os.close(ear)
 
 
-@pytest.mark.parametrize("workers", [Inline(), Threads(2), Processes(2, start="fork")], ids=repr)
+@pytest.mark.parametrize(
+    "workers", [Inline(), pytest.param(Threads(2), marks=pytest.mark.exhaustive), Processes(2, start="fork")], ids=repr
+)
 def test_consumers_are_killed_at_random_points_of_filling(workers, path, log):
     """Each goes on where the last one was killed; when all is there, it is begun anew."""
     chance, cache, unfinished = random.Random(7), Cache(path), 0
