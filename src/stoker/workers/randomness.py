@@ -144,7 +144,7 @@ class BorrowedGenerators:
         self._seed = 0
         self._thread: int | None = None  # that has seeded them
         self._watch: ImportWatch | None = None
-        self._bracket: ImportBracket | None = None
+        self._bracket = _bracket_of(self, self._is_mine)
         self._random = PythonGenerator()
         self._numpy = NumpyGenerator()
         self._torch: Any = None  # where torch is imported meanwhile, that which it begins with
@@ -161,7 +161,6 @@ class BorrowedGenerators:
             else:
                 self._watch = ImportWatch("torch", self._seed_torch)
                 self._watch.start()
-            self._bracket = _bracket_of(self, self._is_mine)
             self._bracket.start()
             self._numpy.put_aside()
         except BaseException:
@@ -170,9 +169,7 @@ class BorrowedGenerators:
 
     def __exit__(self, *_: object) -> None:
         self._thread = None
-        if self._bracket is not None:
-            self._bracket.stop()
-            self._bracket = None
+        self._bracket.stop()
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
