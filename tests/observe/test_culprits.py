@@ -109,7 +109,7 @@ def test_what_workers_did_is_known_after_they_have_ended():
 
 
 def test_slots_that_were_never_used_are_counted():
-    with Loader(Sleeping(80, 0.005), 4, workers=Threads(2), prefetch=8) as loader:
+    with Loader(Sleeping(400, 0.005), 4, workers=Threads(2), prefetch=8) as loader:
         for _ in loader:
             pass
     stats = loader.stats()
