@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -48,6 +48,7 @@ def same_as_torch(samples):
 
 
 @given(st.lists(st.tuples(SHAPES, DTYPES, LAYOUTS), min_size=1, max_size=2), st.integers(1, 10))
+@example([((1,), "?", "backwards")], 2)
 def test_arrays_of_any_layout_are_stacked_as_by_torch(kinds, count):
     same_as_torch([laid_out(*kinds[k % len(kinds)]) for k in range(count)])
 

@@ -72,7 +72,7 @@ def test_it_is_the_batch_of_the_training_with_a_state_or_with_options(module, tm
     arrays = {array["name"]: array for array in told["arrays"]}
     assert arrays["batch['noise']"]["max"] == batch["noise"].max()
     assert arrays["batch['index']"]["shape"] == [4]
-    assert arrays["batch['index']"]["not finite"] == 0
+    assert arrays["batch['index']"]["nonfinite"] == 0
 
 
 def test_without_json_it_is_told_in_lines(module):
@@ -80,7 +80,7 @@ def test_without_json_it_is_told_in_lines(module):
     assert done.returncode == 0
     first, second = done.stdout.splitlines()[:2]
     assert first == "step 1 of epoch 0: samples 3, 4, 5"
-    assert second == "  batch['index']  shape [3]  dtype int64  min 3.0  max 5.0  mean 4.0  not finite 0"
+    assert second == "  batch['index']  shape [3]  dtype int64  min 3.0  max 5.0  mean 4.0  nonfinite 0"
 
 
 def test_the_loaders_own_collate_is_used(module):

@@ -73,6 +73,9 @@ def test_it_prints_a_table_with_bars_and_the_line_to_write(name):
     for workers in ("Inline()", "Threads(1)", "Threads(2)", "Processes(1)", "Processes(2)", "Auto()"):
         assert re.search(rf"^ {re.escape(workers)} +\d +[\d,]+ +\d+% +█+", done.stdout, re.MULTILINE), workers
     assert re.search(r"^Write: stoker.Loader\(dataset, 4.*\)$", done.stdout, re.MULTILINE)
+    measured = done.stderr.splitlines()  # where no terminal shows how it goes on
+    assert measured[0] == "measuring Inline(), prefetch=2"
+    assert measured[-1] == "measuring Auto(), prefetch=2"
 
 
 def test_the_line_is_code_that_works():
@@ -115,7 +118,8 @@ def test_what_is_wrong_with_the_dataset_is_said(name, told):
     done = run("tune", name, *QUICK)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("stoker tune: error: ")
+    said = done.stderr.removeprefix("measuring Inline(), prefetch=2\n")
+    assert said.startswith("stoker tune: error: ")
     assert told in done.stderr
     assert "src/stoker" not in done.stderr  # frames are those of the user's code
 

@@ -188,4 +188,4 @@ def _told(path: str, leaf: Any) -> dict[str, Any]:
     finite = wide[np.isfinite(wide)]
     if finite.size:
         told |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
-    return told | {"not finite": int(array.size - finite.size)}
+    return told | {"nonfinite": int(array.size - finite.size)}

@@ -153,7 +153,7 @@ class Sweep:
         outcome = self.outcomes.setdefault(setting, Outcome(setting))
         if outcome.error:
             return outcome
-        self._on_step(f"{setting.name}, prefetch={setting.prefetch}")
+        self._on_step(f"measuring {setting.name}, prefetch={setting.prefetch}")
         try:
             rate, waited = self._timed(setting)
         except Exception as error:

@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         dataset = found(arguments.dataset, option="")
     except CannotReplay as error:
         return _fail(str(error))
-    with Console(stderr=True, highlight=False, markup=False).status("") as status:
+    stderr = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    with stderr.status("") as status:
         sweep = Sweep(
             dataset,
             batch_size=arguments.batch_size,
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             seconds=arguments.seconds,
             most=arguments.most,
             shuffle=arguments.shuffle,
-            on_step=lambda doing: status.update(doing),
+            on_step=status.update if stderr.is_terminal else stderr.print,
         )
         try:
             sweep.run()

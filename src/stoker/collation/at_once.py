@@ -81,6 +81,8 @@ def _arrays(values: Any) -> Any:
         return torch.stack(list(map(torch.from_numpy, values)))
     if any(array.shape != shape or array.dtype != dtype for array in values):
         raise Unlike
+    if 1 in shape and any(min(array.strides) < 0 for array in values):  # contiguous to numpy, and refused by torch
+        raise Unlike
     try:
         joined = np.frombuffer(bytearray().join(values), dtype)
     except (BufferError, TypeError, ValueError):  # one of them is not contiguous

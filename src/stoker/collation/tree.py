@@ -89,9 +89,9 @@ def is_judged(cls: type) -> bool:
     return cls in _CLASSES
 
 
-def class_of_all(cls: type) -> type | None:
-    """What ``container_class`` says of all values of a class that is judged."""
-    return _CLASSES[cls]
+def is_leaf_class(cls: type) -> bool:
+    """Whether all values of a class are known to be leaves."""
+    return _CLASSES.get(cls, cls) is None
 
 
 def _judged(value: Any) -> type | None:
@@ -107,8 +107,8 @@ def _judged(value: Any) -> type | None:
     elif is_namedtuple(cls) or dataclasses.is_dataclass(cls):
         found = cls
     if len(_CLASSES) >= _REMEMBERED:
-        _CLASSES.clear()
-        _CLASSES.update(_JUDGED)
+        for other in [*_CLASSES][len(_JUDGED) :]:  # never those: another thread may just be looking one up
+            _CLASSES.pop(other, None)
     _CLASSES[cls] = found
     return found
 

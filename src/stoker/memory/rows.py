@@ -16,7 +16,7 @@ import numpy as np
 
 from stoker.collation.columns import Objects, Pieces, Stack, Taken, TakenOfSeveral, TensorStack, Whole
 from stoker.collation.tentative import Tentative
-from stoker.collation.tree import class_of_all, container_class, is_judged
+from stoker.collation.tree import container_class, is_judged, is_leaf_class
 
 FEW = 8  # elements: fewer are as quickly walked over
 _DEEPEST = 16  # lists in lists
@@ -116,4 +116,4 @@ def _are_objects(classes: set[type], values: list[Any]) -> bool:
     if not all(map(is_judged, classes)):
         for value in {type(value): value for value in values}.values():
             container_class(value)  # which judges its class
-    return all(is_judged(cls) and class_of_all(cls) is None and not issubclass(cls, apart) for cls in classes)
+    return all(is_leaf_class(cls) and not issubclass(cls, apart) for cls in classes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 from collections import OrderedDict, UserDict, defaultdict
 from datetime import date
 from unittest import mock
@@ -196,3 +198,23 @@ def test_records_beside_objects_are_an_error_that_says_so(collation):
     samples = [np.zeros(2, [("a", "i8")]), np.array([None, 1], object)]
     with pytest.raises(CollateError, match="no type in common"):
         collation(samples)
+
+
+def test_lists_stay_lists_while_another_thread_meets_class_after_class():
+    over, misread = threading.Event(), set()
+
+    def look():
+        while not over.is_set():
+            misread.update({list, dict, tuple} - {container_class([]), container_class({}), container_class(())})
+
+    before, looking = sys.getswitchinterval(), threading.Thread(target=look)
+    sys.setswitchinterval(1e-6)
+    try:
+        looking.start()
+        for _ in range(20_000):  # of which some 1,000 are remembered
+            assert container_class(type("Own", (), {})()) is None
+    finally:
+        over.set()
+        looking.join()
+        sys.setswitchinterval(before)
+    assert not misread
