@@ -76,7 +76,7 @@ def test_the_slowest_sample_is_named_by_its_batch():
 
 @pytest.mark.parametrize(("workers", "on_error"), [(0, "raise"), (2, "raise"), (Threads(2), "skip")], ids=str)
 def test_a_slow_sample_is_named_by_its_index_where_most_batches_have_one(workers, on_error):
-    with Loader(Sleeping(1600, every=100, longer=0.1), 64, workers=workers, on_error=on_error) as loader:
+    with Loader(Sleeping(1600, every=100, longer=0.2), 64, workers=workers, on_error=on_error) as loader:
         list(loader)
     slow = loader.stats().slow_samples
     assert slow.count >= 12  # of 16: the first batch of each worker is not looked at so closely
