@@ -9,7 +9,9 @@ import sys
 import time
 
 _PROGRAM = """
-import time, numpy, stoker
+import signal, time, numpy, stoker
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what it runs in the background
 
 class Sleepy:
     def __len__(self):

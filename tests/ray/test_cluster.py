@@ -86,6 +86,7 @@ def test_a_placement_group_of_the_users_own_says_where(cluster):
     finally:
         remove_placement_group(group)
         cluster.remove_node(node, allow_graceful=False)
+    until(lambda: "here" not in ray.cluster_resources(), "the node is gone, for the next test")
 
 
 def test_too_small_a_cluster_is_an_error_with_what_was_asked_and_what_there_is():
