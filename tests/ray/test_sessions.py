@@ -15,6 +15,7 @@ SESSIONS = """
 import sys, threading, time, numpy as np, ray, stoker
 from stoker.workers.ray import backend
 quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+backend._LOOK_S = 0.2
 address, data = sys.argv[1], np.arange(1000)
 workers = stoker.Ray(1, address=address)
 
@@ -47,10 +48,17 @@ assert ray.is_initialized()
 def stuck(item):
     time.sleep(1000)
 
-backend._LOOK_S = 0.2
 with stoker.stream(stuck, [1], workers=workers) as waiting:
     threading.Timer(2, ray.shutdown).start()
     assert refused(waiting), "it does not wait for ever"
+
+def another():
+    ray.shutdown()
+    ray.init(address=address, **quiet)
+
+with stoker.stream(stuck, [1], workers=workers) as waiting:
+    threading.Timer(2, another).start()
+    assert refused(waiting), "nor where there is another session"
 print("all is well")
 """
 

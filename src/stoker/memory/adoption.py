@@ -54,7 +54,10 @@ def _is_block_of_its_own(address: int, nbytes: int) -> bool:
     if not begins_a_page or not _is_plain_memory(address - _HEADER, address):
         return False
     size = ctypes.c_size_t.from_address(address - _HEADER // 2).value
-    return bool(size & _IS_MMAPPED) and (size & ~_FLAGS) % PAGE == 0 and (size & ~_FLAGS) >= nbytes + _HEADER
+    mapped = size & ~_FLAGS
+    if mapped % PAGE == PAGE - _HEADER:  # newer ones (2.43) leave the header out of it
+        mapped += _HEADER
+    return bool(size & _IS_MMAPPED) and mapped % PAGE == 0 and mapped >= nbytes + _HEADER
 
 
 def _is_plain_memory(first: int, last: int) -> bool:

@@ -27,7 +27,7 @@ from stoker.workers.ray.receiver import Done, Length, Lost, Opened, Post, Receiv
 from stoker.workers.transport import SlotTransport
 
 _CAREFUL = 256  # answers: for so long after a death that nobody is blamed for, calls are made one at a time
-_LOOK_S = 5.0  # after which it is looked whether there is a connection still: nothing comes of calls where it has ended
+_LOOK_S = 5.0  # after which it is looked whether the session is the same: calls to one that ended are not answered
 
 
 class RayBackend:
@@ -50,6 +50,7 @@ class RayBackend:
         self._receiver = Receiver(transport.slots, ring or self._bell.ring)
         self._crew = Crew(placing, new_actor, reserved, setup, self._receiver)
         self._untold: list[News] = []
+        self._look_again = monotonic() + _LOOK_S
         self._careful = 0  # so many answers are still to come for which calls are made one at a time
         self._length: Length | None = None
         self._is_length_asked = False
@@ -140,6 +141,9 @@ class RayBackend:
     def _look(self) -> None:
         """At what the receiver has posted, who is missing, and how many are needed."""
         self._crew.check_connected()
+        if monotonic() >= self._look_again:  # not each time: it takes as long as some batches do
+            self._crew.check_session()
+            self._look_again = monotonic() + _LOOK_S
         posts = self._receiver.posts
         for _ in range(len(posts)):
             self._note(posts.popleft())
