@@ -24,7 +24,7 @@ SHAPES = """
                 os._exit(9)
             while index in self.endless:
                 print("asleep", flush=True)
-                time.sleep(60)
+                time.sleep(1)  # a signal just before is heard then
             return self.draw(index)
 
         def draw(self, index):

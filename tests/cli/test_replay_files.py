@@ -54,7 +54,7 @@ DAMAGE = {
     "too great a seed": (json.dumps({**RECORD, "seed": 2**64}), "its 'seed' is wrong"),
     "an error that is none": (json.dumps({**RECORD, "error": None}), "its 'error' is wrong"),
     "a wrong dataset": (json.dumps({**RECORD, "dataset": {"make": "a:B"}}), "its 'dataset' is wrong"),
-    "too deep": ("[" * 100_000, "recursion"),
+    "too deep": ("[" * 100_000, "recursion|overflow"),
 }
 
 

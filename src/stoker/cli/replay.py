@@ -9,10 +9,8 @@ that it had then if it was the first of its batch to draw any.
 from __future__ import annotations
 
 import argparse
-import bdb
 import faulthandler
 import os
-import pdb
 import re
 import sys
 import traceback
@@ -25,6 +23,7 @@ from rich.console import Console
 
 from stoker.cli import replay_step
 from stoker.cli.dataset import datasets
+from stoker.cli.debugger import debug, has_left_debugger
 from stoker.cli.frames import story, trimmed
 from stoker.cli.quarantine import CannotReplay, QuarantinedSample, read
 from stoker.cli.terminal import INTERRUPTED, add_json, examples, output, print_json
@@ -157,7 +156,7 @@ class Replay:
         if error is not None:
             self._print_traceback(error, record)
             if self._use_pdb:
-                pdb.post_mortem(trimmed(error))
+                debug(error)
 
     def _print_traceback(self, error: BaseException, record: QuarantinedSample) -> None:
         """Once for each stack: the samples of a broken file all fail in the same line."""
@@ -184,7 +183,7 @@ def _made(dataset: Indexed, record: QuarantinedSample) -> BaseException | None:
 def _outcome(error: BaseException | None, record: QuarantinedSample) -> Outcome:
     if error is None:
         return Outcome.WORKS
-    if isinstance(error, KeyboardInterrupt | bdb.BdbQuit):  # Ctrl-C; or q, at a breakpoint() of the user's
+    if isinstance(error, KeyboardInterrupt) or has_left_debugger(error):
         return Outcome.STOPPED
     before, now = (_ADDRESS.sub("0x", text) for text in (record.error, redacted_text(error_line(error))))
     return Outcome.SAME if _is_like(now, before) else Outcome.OTHER

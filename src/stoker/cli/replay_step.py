@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import pdb
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +15,8 @@ import numpy as np
 
 import stoker
 from stoker.cli.dataset import found
-from stoker.cli.frames import story, trimmed
+from stoker.cli.debugger import debug
+from stoker.cli.frames import story
 from stoker.cli.quarantine import CannotReplay
 from stoker.cli.terminal import output, print_json, printable
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             told["error"] = _printable_lines(story(error))
             console.print(told["error"], style="red")
             if arguments.pdb:
-                pdb.post_mortem(trimmed(error))
+                debug(error)
     for array in told.get("arrays", ()):
         console.print(_line(array))
     if arguments.json:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copyreg
+import gc
 import inspect
 import io
+import itertools
 import random
 import sys
 from collections.abc import Iterator, Mapping
@@ -75,10 +77,17 @@ def reduced(thing: Any) -> State | None:
     except RecursionError:
         raise
     except Exception:
-        return None
+        return _of_iterator(thing)
     if isinstance(found, str):  # the name of a global
         return State(None, (), {}, [found])
     return _state(*found) if isinstance(found, tuple) else None
+
+
+def _of_iterator(thing: Any) -> State | None:
+    """What an iterator of ``itertools`` holds. From Python 3.14 on, they cannot be pickled."""
+    if type(thing).__module__ != "itertools":
+        return None
+    return State(None, (), {}, [repr(thing)] if isinstance(thing, itertools.count) else gc.get_referents(thing))
 
 
 def _state(maker: Any, args: Any, state: Any = None, items: Any = None, pairs: Any = None, setter: Any = None) -> State:

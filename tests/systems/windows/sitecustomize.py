@@ -56,6 +56,7 @@ take_away(
 )
 
 shutil._use_fd_functions = False  # as there
+shutil._rmtree_impl = getattr(shutil, "_rmtree_unsafe", None)  # which Python 3.14 has chosen by then
 _open = os.open
 
 
