@@ -94,8 +94,18 @@ def test_the_type_that_cannot_be_collated_is_named(loader_class, num_workers):
 MISFITS = [[{"a": None}], [3, "a"], [torch.ones(2), torch.ones(3)], [np.ones(2), np.ones(3)], [torch.tensor(1), 1]]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc", "to_mkldnn"])
+def test_tensors_of_other_layouts_are_refused_in_torchs_words(loader_class, layout):
+    told_in_torchs_words_alone(loader_class, [getattr(torch.eye(2), layout)()] * 2)
+
+
 @pytest.mark.parametrize("samples", MISFITS, ids=repr)
 def test_an_error_of_collation_in_a_worker_is_told_in_torchs_words_alone(loader_class, samples):
+    told_in_torchs_words_alone(loader_class, samples)
+
+
+def told_in_torchs_words_alone(loader_class, samples):
     with pytest.raises(Exception) as expected:
         collated(data.DataLoader, samples, 1)
     with pytest.raises(expected.type) as raised:
@@ -109,8 +119,14 @@ def test_lists_of_different_lengths_are_explained(loader_class, num_workers):
         collated(loader_class, [[1], [1, 2]], num_workers)
 
 
-def test_tensors_of_different_dtypes_are_collated_as_torch_does_it(loader_class, num_workers):
-    samples = [torch.ones(2), torch.ones(2, dtype=torch.int64)]
+@pytest.mark.parametrize("as_arrays", [False, True])
+@pytest.mark.parametrize(
+    "dtypes",
+    [(torch.float32, torch.int64), (torch.int64, torch.float32), (torch.float32, torch.float64), (torch.bool, torch.int8)],
+)
+def test_tensors_of_different_dtypes_are_collated_as_torch_does_it(loader_class, num_workers, dtypes, as_arrays):
+    samples = [torch.ones(2, dtype=dtype) for dtype in dtypes]
+    samples = [sample.numpy() for sample in samples] if as_arrays else samples
 
     def run(kind):
         try:

@@ -128,7 +128,7 @@ def _takes_columns(cls: type) -> bool:
 
 def _tensors(values: list[Any], part: Tentative | None) -> Column:
     first = values[0]
-    if not first.is_contiguous():  # of which torch makes a batch in their format
+    if first.layout is not sys.modules["torch"].strided or not first.is_contiguous():  # torch has ways of its own
         raise Unlike
     if part is not None and first.ndim:  # torch finds out about the others when it stacks them
         if not is_plain_tensor(first):

@@ -300,8 +300,8 @@ def _stack_in_own_memory() -> None:
 def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Any:
     first = batch[0]
     is_odd = first.is_nested or first.layout is not torch.strided
-    if is_odd or any(getattr(tensor, "requires_grad", True) for tensor in batch):
-        return torch_collate.collate_tensor_fn(batch, collate_fn_map=collate_fn_map)  # which raises
+    if is_odd or any(getattr(tensor, "requires_grad", True) or tensor.dtype != first.dtype for tensor in batch):
+        return torch_collate.collate_tensor_fn(batch, collate_fn_map=collate_fn_map)  # which raises, or casts
     return torch.stack(batch, 0).contiguous()  # as torch has it in a worker
 
 
