@@ -130,7 +130,7 @@ def test_lists_of_different_lengths_are_explained(loader_class, num_workers):
     ],
 )
 def test_tensors_of_different_dtypes_are_collated_as_torch_does_it(loader_class, num_workers, dtypes, as_arrays):
-    samples = [torch.ones(2, dtype=getattr(torch, dtype)) for dtype in dtypes]
+    samples = [torch.ones(2, dtype=dtype) for dtype in dtypes]
     samples = [sample.numpy() for sample in samples] if as_arrays else samples
 
     def run(kind):

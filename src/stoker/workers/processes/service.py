@@ -193,12 +193,25 @@ def die_with(pid: int, lifeline: int) -> None:
 
 def leave() -> NoReturn:
     """Ends this process without the exit handlers that it got from the process it was forked from."""
+    _end_what_multiprocessing_began()
     flush_output()
     os._exit(0)
 
 
+def _end_what_multiprocessing_began() -> None:
+    """As in a process of its own: what was put into queues is written; daemons and temporary folders go."""
+    multiprocessing, util = map(sys.modules.get, ("multiprocessing", "multiprocessing.util"))
+    if multiprocessing is None or util is None:
+        return
+    with contextlib.suppress(Exception):
+        for child in multiprocessing.active_children():
+            if child.daemon and child._parent_pid == os.getpid():
+                child.terminate()
+        util._run_finalizers()  # but for those of the process that this one was forked from
+
+
 def fail() -> NoReturn:
-    """The same, with the traceback of the error that is being handled."""
+    """The same as ``leave``, with the traceback of the error that is being handled."""
     with contextlib.suppress(OSError, ValueError):  # it is closed
         if sys.stderr is not None:
             traceback.print_exc()
