@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stoker import CacheError
-from stoker.cli.terminal import INTERRUPTED, add_json, examples, failed, print_json, printable, progress_of_bytes
+from stoker.cli.terminal import INTERRUPTED, add_json, bar_of_bytes, examples, failed, print_json, printable
 from stoker.stores.cache_inventory import Findings, GenerationInfo, about, list_generations, remove, verify
 from stoker.systems import IS_LINUX, not_here
 
@@ -93,7 +93,7 @@ def _verify(console: Console, arguments: argparse.Namespace) -> int:
     about(arguments.path)
     generations = list_generations(arguments.path)
     findings: list[Findings] = []
-    with progress_of_bytes(console) as progress:
+    with bar_of_bytes(console) as progress:
         task = progress.add_task("", total=sum(one.nbytes for one in generations))
         done = 0
         for one in generations:

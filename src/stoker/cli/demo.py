@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 
 import stoker
-from stoker.cli.terminal import add_json, examples, failed, positive, print_json
+from stoker.cli.terminal import Bar, add_json, examples, failed, positive, print_json
 
 if TYPE_CHECKING:  # they need scikit-learn, which a user of the library need not have
     from stoker.cli.classifier import Classifier
@@ -110,7 +110,7 @@ def _train(console: Console, name: str, model: Classifier, batches: Iterable[Bat
     """One epoch, with a live bar where there is a terminal and one line of summary anywhere."""
     losses: list[float] = []
     seen, start = 0, perf_counter()
-    with _progress(console) as progress:
+    with _bar(console) as progress:
         task = progress.add_task(name, total=total, loss=0.0, pace=0.0)
         for batch in batches:
             losses.append(model.train(batch["image"], batch["label"]))
@@ -121,16 +121,9 @@ def _train(console: Console, name: str, model: Classifier, batches: Iterable[Bat
     return epoch
 
 
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.3f}  {task.fields[pace]:,.0f} samples/s"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+def _bar(console: Console) -> Bar:
+    figures = TextColumn("loss {task.fields[loss]:.3f}  {task.fields[pace]:,.0f} samples/s")
+    return Bar(console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), figures)
 
 
 def _pace(epochs: list[Epoch]) -> float:

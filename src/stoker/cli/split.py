@@ -14,12 +14,12 @@ import stoker
 from stoker.cli.terminal import (
     INTERRUPTED,
     add_json,
+    bar_of_bytes,
     examples,
     failed,
     output,
     print_json,
     printable,
-    progress_of_bytes,
 )
 from stoker.splitting import manifest
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _split(console: Console, arguments: argparse.Namespace) -> None:
-    with progress_of_bytes(console) as progress:
+    with bar_of_bytes(console) as progress:
         task = progress.add_task(printable(Path(arguments.source).name), total=None)
         paths = stoker.split(
             arguments.source,

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 INTERRUPTED = 130  # the exit code that shells have for Ctrl-C
 FAILED = 2  # the exit code of argparse for what cannot be done as it was asked for
@@ -48,17 +48,20 @@ def failed(command: str, error: BaseException | str, code: int = FAILED) -> int:
     return code
 
 
-def progress_of_bytes(console: Console) -> Progress:
+class Bar(Progress):
     """A bar that is gone at the end, and not there at all where there is no terminal."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
+        super().__init__(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+    def stop(self) -> None:
+        if not self.disable:  # else rich writes an empty line, in most of its versions
+            super().stop()
+
+
+def bar_of_bytes(console: Console) -> Bar:
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    return Bar(console, *columns)
 
 
 def printable(text: str) -> str:

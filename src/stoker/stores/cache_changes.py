@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stoker.stores.descriptor import Descriptor
 from stoker.stores.verified_samples import VerifiedSamples
 
@@ -31,14 +33,14 @@ class CacheChanges:
 
     def note(self) -> None:
         """This worker has changed the file. To be called with the mutex, as others do it too."""
-        self._header["changes"] += 1
+        self._header["changes"] += np.uint32(1)
         self._verified.note(self.time(), int(self._header["changes"]))
 
     def time(self) -> int:
         """Of the last change of the file. If it has become shorter, all are to look closely."""
         status = os.fstat(self._file.number)
         if status.st_size < self._longest:
-            self._header["discarded"] += 1
+            self._header["discarded"] += np.uint32(1)
         self._longest = status.st_size
         return status.st_mtime_ns
 

@@ -66,10 +66,10 @@ class CacheFile:
             with self._member.changing():
                 self._header, self._entries = prepare(self._file.number, path, count, limit, tell)
                 self._header["tail"] = tail_of(self._file.number, 0 if is_alone else int(self._header["tail"]))
-                self._header["owners"] += 1
+                self._header["owners"] += np.uint32(1)
                 if is_alone:
                     self._header["first"] = self._header["owners"]
-                self._header["changes"] += 1
+                self._header["changes"] += np.uint32(1)
                 self._member.number = int(self._header["owners"])
         except BaseException:
             self._member.locks.release_all()
@@ -198,7 +198,7 @@ class CacheFile:
         with self._member.changing():
             if self._entries[key] == row:  # else somebody has made it again
                 self._entries[key]["state"] = EMPTY
-                self._header["discarded"] += 1  # so that all look closely
+                self._header["discarded"] += np.uint32(1)  # so that all look closely
                 self._found_damaged += 1
                 if self._found_damaged <= _MOST_NAMED:
                     self._tell(f"sample {key} is damaged (its checksum is wrong) and is made again")

@@ -13,6 +13,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import msgspec
 import msgspec.msgpack
 import numpy as np
 import xxhash
@@ -191,7 +192,7 @@ class RecordDecoder:
         try:
             form = raw.form or self._forms.get(raw.number) or self._new_form(raw)
             return unflatten(form.tree, self._leaves(form, raw.buffer, raw.start, self._beside(raw.aside)))
-        except (TypeError, AttributeError, RuntimeError) as error:
+        except (TypeError, AttributeError, RuntimeError, msgspec.DecodeError) as error:
             if self._pickles:
                 raise
             raise ValueError(f"what lies in the store is no sample: {error}") from error

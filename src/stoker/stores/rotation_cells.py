@@ -134,7 +134,7 @@ class Cells:
         if cell is None and self._header["cells"] < len(self._cells):
             cell = int(self._header["cells"])
             self._cells[cell] = 0, 0, self._member.number
-            self._header["cells"] += 1
+            self._header["cells"] += np.uint64(1)
         return cell if cell is not None and self._move(cell, capacity) else None
 
     def _move(self, cell: int, capacity: int) -> bool:

@@ -45,7 +45,7 @@ class RotationFile:
                 tables = Tables.of(self._file.number, entry_count)
                 self._header, self._entries = tables.header, tables.entries
                 self._cells = Cells(self._file, tables, self._member)
-                self._header["owners"] += 1
+                self._header["owners"] += np.uint32(1)
                 self._member.number = int(self._header["owners"])
                 self._cells.release_what_the_dead_hold()
         except BaseException:
@@ -152,8 +152,8 @@ class RotationFile:
         with self._member.changing():
             held = self._claims.held(rows["key"])
             self._cells.hand_over(rows["cell"][held])
-            rows["serial"] = np.arange(len(rows)) + self._header["serial"]
-            self._header["serial"] += len(rows)
+            rows["serial"] = np.arange(len(rows), dtype=np.uint64) + self._header["serial"]
+            self._header["serial"] += np.uint64(len(rows))
             self._claims.publish(rows["key"], rows, held)
         self._put = [row for row, is_held in zip(self._put, held.tolist(), strict=True) if not is_held]
 

@@ -72,15 +72,15 @@ class Dtype:
         wanted, kind = self.arrow_type(), array.type
         if kind == wanted:
             return array
-        # To the shortest floats Arrow casts other floats only.
-        steps = [pa.float32(), wanted] if wanted == pa.float16() else [wanted]
-        is_rounded, cast = self.base.kind in "fmM", array
+        is_short = wanted == pa.float16()  # which many of Arrow's versions can't cast to
+        target, is_rounded = pa.float32() if is_short else wanted, self.base.kind in "fmM"
+        options = pc.CastOptions(target, allow_float_truncate=is_rounded, allow_time_truncate=is_rounded)
         try:
-            for step in steps:
-                options = pc.CastOptions(step, allow_float_truncate=is_rounded, allow_time_truncate=is_rounded)
-                cast = cast.cast(options=options)
+            cast = array.cast(options=options)
             # Arrow itself makes True of all numbers but 0, and infinity of floats that are too big.
             is_same = self.base.kind not in "bf" or _is_same(pc, array, cast)
+            if is_short and is_same:
+                cast, is_same = _shortened(pa, cast)
         except Exception as error:  # of Arrow's own: a value that does not fit, or no way at all
             self.refuse(path, f"{kind}: {error}")
         return cast if is_same else self.refuse(path, f"{kind} with values that would be changed")
@@ -146,6 +146,14 @@ class Dtype:
         if math.prod(shape) != math.prod(self.shape):
             self.refuse(path, f"of shape {shape}")
         return self.shape
+
+
+def _shortened(pa: Any, floats: Any) -> tuple[Any, bool]:
+    """As float16, by numpy; and whether none has become infinite."""
+    numbers = floats.to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):
+        short = numbers.astype(np.float16)
+    return pa.array(short, mask=floats.is_null().to_numpy(zero_copy_only=False)), _holds(short, numbers)
 
 
 def _is_same(pc: Any, array: Any, cast: Any) -> bool:
