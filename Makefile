@@ -12,6 +12,7 @@ VERSION := $(shell test -z "$(RUNNABLE)" || "$(RUNNABLE)" -c 'import sys; print(
 
 DEMO := .venv-demo
 TEST := .venv-test-$(VERSION)
+OLDEST := .venv-test-oldest
 BENCH := .venv-bench
 NEUTRAL := .venv-dlio
 PACKAGE := .venv-package
@@ -31,7 +32,7 @@ ONLY ?=
 # Tests that run side by side: one more than there are cores, as many wait for a process to start.
 JOBS ?= $(shell expr $$(nproc) + 1)
 
-.PHONY: help demo test test-all coverage bench bench-neutral soak simulate package docs docs-serve lint format clean
+.PHONY: help demo test test-all test-oldest coverage bench bench-neutral soak simulate package docs docs-serve lint format clean
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +49,14 @@ test-all: lint  ## the same with the exhaustive matrices: before an issue is res
 	$(TEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray -m ""
 	$(TEST)/bin/python -m pytest tests/ray -m ""
 
+# Without frameworks, which need newer ones.
+test-oldest: $(OLDEST)/.ready  ## the same with the oldest versions of the libraries that Stoker allows
+	$(OLDEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray
+
+# But for tests of interrupts at every moment: while each line is traced, those never end.
 coverage: $(TEST)/.ready  ## how much of src the tests reach, in workers too
-	$(TEST)/bin/python -m coverage run -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray
+	$(TEST)/bin/python -m coverage run -m pytest -n $(JOBS) --dist worksteal --ignore tests/ray \
+		-k "not storm and not whatever_interrupts and not ctrl_c_at_any_moment"
 	$(TEST)/bin/python -m coverage combine -q
 	$(TEST)/bin/python -m coverage report
 
@@ -129,6 +136,13 @@ ifeq ($(VERSION),3.11)
 else
 	@echo "torch, jax, tensorflow and tinygrad are tested on Python 3.11 only: here their tests will be skipped"
 endif
+	$(call compile,$(@D))
+	@touch $@
+
+$(OLDEST)/.ready: pyproject.toml tests/oldest.txt
+	$(call make-venv,$(OLDEST))
+	@echo "installing the oldest versions into $(OLDEST) (a minute the first time)"
+	@$(OLDEST)/bin/python $(PIP) -e . -r tests/oldest.txt
 	$(call compile,$(@D))
 	@touch $@
 
