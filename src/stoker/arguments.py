@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stoker.batches import collate as default_collate
 from stoker.collation import Pack
+from stoker.counts import BOOLS
 from stoker.observe import ErrorPolicy
 from stoker.plan import MAX_EPOCH, BucketOrder, Mixture, Plan
 from stoker.sources import is_chunks
@@ -116,7 +117,7 @@ def checked_step(method: str, step: Any) -> int:
 
 def _checked_number(call: str, value: Any) -> int:
     try:
-        number = -1 if isinstance(value, bool) else operator.index(value)
+        number = -1 if isinstance(value, BOOLS) else operator.index(value)
     except TypeError:
         number = -1
     if not 0 <= number <= MAX_EPOCH:
@@ -142,7 +143,7 @@ def checked_after(after: Any, shard: tuple[int, int], pack: Pack | None) -> int 
             )
         return None
     try:
-        number = -1 if isinstance(after, bool) else operator.index(after)
+        number = -1 if isinstance(after, BOOLS) else operator.index(after)
     except TypeError:
         number = -1
     if not 0 <= number <= MAX_EPOCH:

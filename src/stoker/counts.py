@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
+
+BOOLS = bool, np.bool_  # which have an index, NumPy's up to its version 2, and are no numbers
+
 
 def checked_count(name: str, value: object, remedy: str, *, of: str = "", least: int = 1) -> int:
     """The number that was passed for an argument, as an int. Numbers of NumPy count as well; True and False do not.
@@ -22,7 +26,7 @@ def checked_count(name: str, value: object, remedy: str, *, of: str = "", least:
     Traceback (most recent call last):
     ValueError: Rotation(size=0): pass a number of samples, 1 or more
     """
-    if not isinstance(value, bool) and hasattr(value, "__index__"):
+    if not isinstance(value, BOOLS) and hasattr(value, "__index__"):
         number = operator.index(value)
         if number >= least:
             return number

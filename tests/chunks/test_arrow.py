@@ -15,6 +15,7 @@ import pytest
 from stoker import ChunkError, Chunks, Loader, Threads
 from stoker.sources.files.texts import Texts
 from tests.bridges.test_leases import slots
+from tests.chunks.files import needs_missing_vectors
 
 SIZES = [5, 0, 7, 1, 10]
 TOTAL = sum(SIZES)
@@ -54,6 +55,7 @@ KINDS = {"long text": pa.string()}
 
 @pytest.fixture
 def folder(tmp_path):
+    needs_missing_vectors()
     start = 0
     for number, size in enumerate(SIZES):
         pa.parquet.write_table(TABLE.slice(start, size), tmp_path / f"{number}.parquet", row_group_size=3)

@@ -15,6 +15,7 @@ import pytest
 
 from stoker import ChunkError, Chunks, Loader, Threads, pad
 from tests.chunks.columns import DAY, TOTAL, form, plain, write
+from tests.chunks.files import needs_missing_vectors
 
 
 def every_third(values: list[Any]) -> list[Any]:
@@ -110,6 +111,8 @@ def expected(table: pa.Table) -> list[Any]:
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_each_type_has_one_form_however_batches_are_cut(tmp_path, kind, nulls, shuffle):
+    if nulls and kind == "parquet":
+        needs_missing_vectors()
     columns = arrays(nulls=nulls)
     table = pa.table(columns)
     write(tmp_path, table, form=kind)
@@ -176,6 +179,8 @@ NULLS = {
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
 def test_a_null_among_whole_numbers_is_an_error_that_says_what_to_pass(tmp_path, name, on_error):
     """It is no fault of the file, so it is not left out."""
+    if name == "fixed lists":
+        needs_missing_vectors()
     column, dtype = NULLS[name]
     write(tmp_path, pa.table({"id": range(TOTAL), "x": column}))
     told = rf"column 'x' of .*2\.parquet has \d+ nulls among .* array of {dtype}.*dtypes=\{{'x': 'float64'\}}.*object"

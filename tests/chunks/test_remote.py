@@ -5,11 +5,12 @@ from __future__ import annotations
 import fsspec
 import fsspec.asyn
 import pytest
-import s3fs
 
 from stoker import ChunkError, Chunks, Loader, Processes, Threads
 from tests.chunks.files import epochs, flat, write_chunks
 from tests.files.servers import forget, web_server
+
+s3fs = pytest.importorskip("s3fs")
 
 SIZES = [5, 9, 2, 7]
 TOTAL = sum(SIZES)

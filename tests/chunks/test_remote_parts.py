@@ -6,7 +6,6 @@ import fsspec
 import fsspec.asyn
 import numpy as np
 import pytest
-import s3fs
 
 from stoker import Chunks, Loader, Threads
 from stoker.sources.files import parts, ranges
@@ -14,6 +13,8 @@ from stoker.sources.files.parts import Limits
 from tests.chunks.files import epochs, flat
 from tests.chunks.large_files import ROWS, WRITERS
 from tests.files.servers import forget, web_server
+
+s3fs = pytest.importorskip("s3fs")
 
 
 @pytest.fixture(autouse=True)

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import s3fs
 
 from stoker.errors import ChunkError
 from stoker.sources.files.listing import list_files
 from stoker.sources.files.readers import count_samples, read_chunk
 from tests.files.forms import COMPRESSIONS, FORMS, expected, npy, plain, rows, tar
 from tests.files.servers import forget, s3_server, web_server
+
+s3fs = pytest.importorskip("s3fs")
 
 SAMPLES = rows(5)
 NAMES = ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.tar", "e.tar.zst", "f.arrow", "g.npz"]

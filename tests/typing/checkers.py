@@ -22,6 +22,7 @@ Mistakes = dict[str, dict[int, str]]  # messages by program and line
 
 def by_mypy(programs: list[str], folder: Path) -> Mistakes:
     """What mypy says in its strict mode. Whether Stoker's own code is right is not asked here."""
+    pytest.importorskip("mypy")
     settings = {"strict": True, "follow_imports": "silent", "mypy_path": SOURCE}
     (folder / "mypy.ini").write_text("\n".join(["[mypy]", *(f"{key} = {value}" for key, value in settings.items())]))
     output = _output(["mypy", "--no-pretty", "--hide-error-context", *programs], programs, folder)

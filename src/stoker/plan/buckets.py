@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stoker.counts import BOOLS
 from stoker.plan.batched_order import BatchedOrder
 from stoker.plan.domains import Domain
 from stoker.plan.given import digest_of
@@ -188,7 +189,7 @@ def _checked_edges(edges: Any) -> Positions:
 
 def _checked_budget(max_tokens: Any, lengths: Positions) -> int:
     try:
-        budget = -1 if isinstance(max_tokens, bool) else index(max_tokens)
+        budget = -1 if isinstance(max_tokens, BOOLS) else index(max_tokens)
     except TypeError:
         raise TypeError(f"Buckets(max_tokens={max_tokens!r}): pass a whole number, or None") from None
     if budget < 1:

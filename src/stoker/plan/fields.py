@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from stoker.counts import BOOLS
+
 if TYPE_CHECKING:
     from stoker.plan.plan import Plan
 
@@ -82,10 +84,10 @@ def _checked_shard(shard: object) -> tuple[int, int]:
 
 def _integer(name: str, value: Any, *, least: int | None, most: int | None = _LARGEST, remedy: str) -> int:
     try:
-        number = index(value)
+        number = None if isinstance(value, BOOLS) else index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool):
+    if number is None:
         raise TypeError(f"{name} is {value!r}, a {type(value).__name__} and not an int: pass {remedy}")
     if least is not None and number < least:
         raise ValueError(f"{name} is {number}: pass {remedy}")

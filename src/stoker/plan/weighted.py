@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stoker.counts import BOOLS
 from stoker.plan.domains import Domain
 from stoker.plan.given import digest_of
 from stoker.plan.order import Buffered, Listed, Order, Sequential
@@ -141,7 +142,7 @@ def _checked_length(length: Any, otherwise: int) -> int:
     if length is None:
         return otherwise
     try:
-        number = -1 if isinstance(length, bool) else index(length)
+        number = -1 if isinstance(length, BOOLS) else index(length)
     except TypeError:
         raise TypeError(f"Weighted(length={length!r}): pass the number of draws in an epoch, or None") from None
     if not 0 < number <= 2**62:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from stoker.counts import BOOLS
 from stoker.errors import add_note
 from stoker.plan import Mixture, Recipe
 from stoker.plan.mixed import ENDLESS, By, MixedIndices
@@ -279,7 +280,7 @@ def _ends(ends: Any, length: Any) -> Ends | int:
     if ends is not None:
         raise ValueError(f"ends={ends!r} and length={length!r}: pass one of them")
     try:
-        number = -1 if isinstance(length, bool) else as_int(length)
+        number = -1 if isinstance(length, BOOLS) else as_int(length)
     except TypeError:
         number = -1
     if not 1 <= number <= ENDLESS:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from stoker.counts import BOOLS
+
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)\s*", re.ASCII | re.IGNORECASE)
 
@@ -50,7 +52,7 @@ def nbytes(text: str) -> int:
 
 
 def _positive(name: str, value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, BOOLS) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be a whole number, and {value!r} is a {type(value).__name__}")
     number = operator.index(value)
     if number < 1:

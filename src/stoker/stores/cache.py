@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from stoker.counts import BOOLS
 from stoker.plan import sample_seed
 
 Codec = Literal["safe", "pickle"]  # how samples are written down
@@ -82,7 +83,7 @@ class Cache:
 def _checked_refresh(epochs: Any) -> int | None:
     if epochs is None or epochs == math.inf:
         return None
-    if isinstance(epochs, bool) or not hasattr(epochs, "__index__"):
+    if isinstance(epochs, BOOLS) or not hasattr(epochs, "__index__"):
         raise TypeError(f"Cache(refresh_every={epochs!r}): pass a number of epochs, or None for never")
     if operator.index(epochs) < 2:
         raise ValueError(
